@@ -135,6 +135,8 @@ pub enum Feature {
     Wgmma,
     /// `tcgen05.mma`: products that one thread starts, with tensor memory.
     Tcgen05,
+    /// `clusterlaunchcontrol`: blocks take over others that have not begun.
+    ClusterLaunchControl,
     /// Code for one architecture alone, with the suffix `a`.
     ArchCode,
     /// Code for a family of architectures, with the suffix `f`.

@@ -24,6 +24,8 @@ pub const BLOCKS_PER_SM: &str = "blocks_per_sm";
 pub const PROGRAMMATIC_LAUNCH: &str = "programmatic_launch";
 /// The key of [`LoopAttrs::persistent`].
 pub const PERSISTENT: &str = "persistent";
+/// The key of [`LoopAttrs::claims`].
+pub const CLUSTER_LAUNCH_CONTROL: &str = "cluster_launch_control";
 /// The key of [`LoopAttrs::ping_pong`].
 pub const PING_PONG: &str = "ping_pong";
 /// The key of [`LoopAttrs::is_independent`].
@@ -43,6 +45,7 @@ const ORIGIN: &str = "origin";
 
 /// What is asked of a loop, and what lowering finds out about it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a request, or a finding, of its own")]
 pub struct LoopAttrs {
     /// How its iterations overlap, if something is asked about that.
     pub pipeline: Option<Box<PipelineSpec>>,
@@ -66,6 +69,8 @@ pub struct LoopAttrs {
     pub programmatic_launch: bool,
     /// How many blocks of threads its iterations are dealt to.
     pub persistent: Option<i64>,
+    /// Whether a block of threads that has done its iteration takes over that of one which has not begun.
+    pub claims: bool,
     /// How the warpgroups of a role share its iterations, if each of them takes some.
     pub ping_pong: Option<PingPong>,
     /// Whether its iterations do not meet in global memory, as was proved when they were still blocks of a grid: `deal_iterations`
@@ -176,6 +181,11 @@ impl LoopAttrs {
         *self == LoopAttrs::default()
     }
 
+    /// Whether a block of threads may run several of its iterations, one after the other, although it is bound to an axis of the grid.
+    pub const fn repeats_in_block(&self) -> bool {
+        self.persistent.is_some() || self.claims
+    }
+
     /// What is asked of its pipeline, made if it is the first request.
     pub fn pipeline_mut(&mut self) -> &mut PipelineSpec {
         self.pipeline.get_or_insert_default()
@@ -203,6 +213,7 @@ impl LoopAttrs {
         out.add(BLOCKS_PER_SM, self.blocks_per_sm.map(Annotation::Int));
         out.add(PROGRAMMATIC_LAUNCH, self.programmatic_launch.then_some(Annotation::Int(1)));
         out.add(PERSISTENT, self.persistent.map(Annotation::Int));
+        out.add(CLUSTER_LAUNCH_CONTROL, self.claims.then_some(Annotation::Int(1)));
         out.add(PING_PONG, self.ping_pong.as_ref().map(PingPong::annotation));
         out.add(INDEPENDENT, self.is_independent.then_some(Annotation::Int(1)));
         out.add(WARP_ROLES, (!self.roles.is_empty()).then(|| Annotation::Map(self.roles.clone())));
@@ -244,6 +255,7 @@ impl LoopAttrs {
             BLOCKS_PER_SM => self.blocks_per_sm = Some(number(&value)?),
             PROGRAMMATIC_LAUNCH if value == Annotation::Int(1) => self.programmatic_launch = true,
             PERSISTENT => self.persistent = Some(number(&value)?),
+            CLUSTER_LAUNCH_CONTROL if value == Annotation::Int(1) => self.claims = true,
             PING_PONG => self.ping_pong = Some(PingPong::parse(&value)?),
             INDEPENDENT if value == Annotation::Int(1) => self.is_independent = true,
             WARP_ROLES => match value {

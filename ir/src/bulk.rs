@@ -1,7 +1,7 @@
 //! Bulk copies: boxes that the tensor memory accelerator (TMA) moves between global and shared memory, and the boxes of shared
 //! memory that matrix instructions read.
 
-use crate::{Access, Index, Name, ThreadAxis, XorSwizzle};
+use crate::{Access, Index, Mode, Name, ThreadAxis, XorSwizzle};
 
 /// A box of a buffer in shared memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +79,16 @@ pub struct BulkCopy {
     pub global: Access,
     /// Where it is in shared memory.
     pub shared: Tile,
+}
+
+impl BulkKind {
+    /// What it does where it copies from, and where it copies to.
+    pub(crate) const fn modes(&self) -> (Mode, Mode) {
+        match self {
+            BulkKind::Load { .. } | BulkKind::Store => (Mode::Read, Mode::Write),
+            BulkKind::Add => (Mode::Read, Mode::Atomic),
+        }
+    }
 }
 
 /// Which way a bulk copy goes.

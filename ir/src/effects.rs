@@ -1,6 +1,6 @@
 //! `Effects`: what an instruction does, in the terms in which passes ask.
 
-use crate::{Access, Arrival, Phase, Turn, Wait};
+use crate::{Access, Arrival, Index, Name, Phase, ThreadAxis, Turn, Wait};
 
 /// What an instruction does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -89,6 +89,30 @@ impl Completion {
             Completion::WithGroup(group) => Some(group),
             Completion::AtOnce | Completion::WithPhase => None,
         }
+    }
+}
+
+/// What an instruction brings to shared memory while the thread goes on: its bytes count for the phase under way of an mbarrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill<'a> {
+    /// The name of the mbarriers.
+    pub barrier: &'a Name,
+    /// Which of them.
+    pub slot: &'a Index,
+    /// The axis of the cluster along which it is one of several, each from another block, that come together to all of them.
+    pub along: Option<ThreadAxis>,
+    /// Whether its bytes count in the first block of the cluster, and not in its own.
+    pub at_first: bool,
+    /// Where it goes.
+    pub place: &'a Access,
+    /// How many elements from there on in each dimension; none where it is `place.lanes` of the last one.
+    pub extents: &'a [i64],
+}
+
+impl Fill<'_> {
+    /// How many elements come.
+    pub fn elements(&self) -> i64 {
+        if self.extents.is_empty() { self.place.lanes.into() } else { self.extents.iter().product() }
     }
 }
 

@@ -4,9 +4,11 @@
 //! new instruction costs its variant and its effects here, its line in the printer of texts, its line in the printer of
 //! sources, its step on the virtual GPU, and the passes that it is about.
 
+mod rewrite;
+
 use crate::{
-    Access, Arrival, Barrier, BulkCopy, BulkKind, Completion, Effect, Effects, Factor, Fence, Group, Index,
-    Less, Mode, Name, Participants, Phase, Proxy, Semaphore, SyncKind, Tcgen05, Tile, Turn, Value, Wait,
+    Access, Arrival, Barrier, BulkCopy, BulkKind, Claim, Completion, Effect, Effects, Factor, Fence, Fill,
+    Group, Mode, Participants, Phase, Proxy, Semaphore, SyncKind, Take, Tcgen05, Tile, Turn, Value, Wait,
     WarpReduce, Wgmma, intrin::Intrinsic,
 };
 
@@ -33,6 +35,10 @@ pub enum Instr {
     Tcgen05(Box<Tcgen05>),
     /// A copy of a box, which the copy engine makes while the thread goes on.
     Bulk(BulkCopy),
+    /// A claim for the work of a block that has not begun, which the GPU answers while the thread goes on.
+    Claim(Claim),
+    /// The thread stands for the block that an answer names, if it names one.
+    Take(Take),
     /// Closes the group of what this thread started of a kind since its last commit; the group may be empty.
     Commit(Group),
     /// This thread waits for groups of its own.
@@ -91,12 +97,15 @@ impl Instr {
             Instr::AsyncCopy(..) => Completion::WithGroup(Group::CpAsync),
             Instr::Wgmma(_) => Completion::WithGroup(Group::Wgmma),
             Instr::Tcgen05(_) => Completion::WithGroup(Group::Tcgen05),
-            Instr::Bulk(BulkCopy { kind: BulkKind::Load { .. }, .. }) => Completion::WithPhase,
+            Instr::Bulk(BulkCopy { kind: BulkKind::Load { .. }, .. }) | Instr::Claim(_) => {
+                Completion::WithPhase
+            }
             Instr::Bulk(_) => Completion::WithGroup(Group::Bulk),
             Instr::Store(..)
             | Instr::AtomicAdd(..)
             | Instr::Tensor(_)
             | Instr::WarpReduce(_)
+            | Instr::Take(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
             | Instr::Barrier(_)
@@ -125,6 +134,8 @@ impl Instr {
             | Instr::AtomicAdd(..)
             | Instr::Tcgen05(_)
             | Instr::Bulk(_)
+            | Instr::Claim(_)
+            | Instr::Take(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
             | Instr::Await(_)
@@ -152,7 +163,25 @@ impl Instr {
             | Instr::Wgmma(_)
             | Instr::Tcgen05(_)
             | Instr::Bulk(_)
+            | Instr::Claim(_)
+            | Instr::Take(_)
             | Instr::Comment(_) => None,
+        }
+    }
+
+    /// What it brings to shared memory for a phase of an mbarrier, if it does.
+    pub fn fill(&self) -> Option<Fill<'_>> {
+        match self {
+            Instr::Bulk(BulkCopy {
+                kind: BulkKind::Load { barrier, slot, along, at_first }, shared, ..
+            }) => {
+                let (place, extents) = (&shared.first, &*shared.extents);
+                Some(Fill { barrier, slot, along: *along, at_first: *at_first, place, extents })
+            }
+            Instr::Claim(Claim { answer: place, barrier, slot }) => {
+                Some(Fill { barrier, slot, along: None, at_first: false, place, extents: &[] })
+            }
+            _ => None,
         }
     }
 
@@ -200,18 +229,17 @@ impl Instr {
             }
             Instr::Tcgen05(it) => it.touched().for_each(|(of, mode)| f(tile(of, mode))),
             Instr::Bulk(it) => {
-                let global = |mode| Effect {
-                    access: &it.global,
-                    extents: &it.shared.extents,
-                    mode,
-                    proxy: Proxy::Async,
-                };
+                let (from, to) = it.kind.modes();
+                let global = |mode| Effect { access: &it.global, mode, ..tile(&it.shared, mode) };
                 match it.kind {
-                    BulkKind::Load { .. } => [global(Mode::Read), tile(&it.shared, Mode::Write)].map(f),
-                    BulkKind::Store => [tile(&it.shared, Mode::Read), global(Mode::Write)].map(f),
-                    BulkKind::Add => [tile(&it.shared, Mode::Read), global(Mode::Atomic)].map(f),
+                    BulkKind::Load { .. } => [global(from), tile(&it.shared, to)].map(f),
+                    BulkKind::Store | BulkKind::Add => [tile(&it.shared, from), global(to)].map(f),
                 };
             }
+            Instr::Claim(it) => {
+                f(Effect { access: &it.answer, extents: &[], mode: Mode::Write, proxy: Proxy::Async });
+            }
+            Instr::Take(it) => f(element(&it.answer, Mode::Read)),
             Instr::Semaphore(it) => f(element(&it.counter, Mode::Atomic)),
             Instr::Commit(_)
             | Instr::Wait(_)
@@ -227,124 +255,6 @@ impl Instr {
     /// Calls `f` with each access to memory: what is read, then what is written.
     pub fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Access, Mode)) {
         self.each_effect(&mut |it| f(it.access, it.mode));
-    }
-
-    /// Calls `f` with each index expression.
-    pub fn each_index<'a>(&'a self, f: &mut dyn FnMut(&'a Index)) {
-        match self {
-            Instr::Store(place, value) | Instr::AsyncCopy(place, value) | Instr::AtomicAdd(place, value) => {
-                place.indices.iter().for_each(&mut *f);
-                value.each_index(f);
-            }
-            Instr::Tensor(_) | Instr::WarpReduce(_) => {
-                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
-            }
-            Instr::Wgmma(it) => {
-                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
-                it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
-            }
-            Instr::Tcgen05(it) => {
-                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
-                it.starts.iter().flatten().flat_map(|it| [&it.lhs, &it.rhs]).for_each(f);
-            }
-            Instr::Bulk(it) => {
-                self.each_access(&mut |it, _| it.indices.iter().for_each(&mut *f));
-                if let BulkKind::Load { slot, .. } = &it.kind {
-                    f(slot);
-                }
-            }
-            Instr::Await(it) => [&it.slot, &it.phase].into_iter().for_each(f),
-            Instr::Arrive(it) => [&it.slot].into_iter().chain(&it.bytes).for_each(f),
-            Instr::Semaphore(it) => it.counter.indices.iter().chain([&it.turn, &it.count]).for_each(f),
-            Instr::Turn(it) => [&it.turn, &it.count].into_iter().for_each(f),
-            Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {}
-        }
-    }
-
-    /// The instruction with every access rewritten by `f`.
-    #[must_use]
-    pub fn map_accesses(&self, f: &mut dyn FnMut(&Access) -> Access) -> Instr {
-        match self {
-            Instr::Store(place, value) | Instr::AsyncCopy(place, value) | Instr::AtomicAdd(place, value) => {
-                let value = value.map_loads(&mut |it| Value::Load(f(it)));
-                self.with_assignment(f(place), value)
-            }
-            Instr::Tensor(it) => {
-                let operands = it.operands.iter().map(&mut *f).collect();
-                Instr::Tensor(TensorOp { intrinsic: it.intrinsic, place: f(&it.place), operands })
-            }
-            Instr::WarpReduce(it) => Instr::WarpReduce(it.map_accesses(f)),
-            Instr::Wgmma(it) => Instr::Wgmma(it.map_accesses(f)),
-            Instr::Tcgen05(it) => Instr::Tcgen05(Box::new(it.map_accesses(f))),
-            Instr::Bulk(it) => {
-                let (global, first) = (f(&it.global), f(&it.shared.first));
-                let shared = Tile { first, ..it.shared.clone() };
-                Instr::Bulk(BulkCopy { global, shared, ..it.clone() })
-            }
-            Instr::Semaphore(it) => Instr::Semaphore(Semaphore { counter: f(&it.counter), ..it.clone() }),
-            Instr::Commit(_)
-            | Instr::Wait(_)
-            | Instr::Barrier(_)
-            | Instr::Await(_)
-            | Instr::Arrive(_)
-            | Instr::Fence(_)
-            | Instr::Turn(_)
-            | Instr::Comment(_) => self.clone(),
-        }
-    }
-
-    /// The instruction with every index expression rewritten by `f`.
-    #[must_use]
-    pub fn map_indices(&self, f: &mut dyn FnMut(&Index) -> Index) -> Instr {
-        match self {
-            Instr::Store(place, value) | Instr::AsyncCopy(place, value) | Instr::AtomicAdd(place, value) => {
-                let place = place.map_indices(f);
-                self.with_assignment(place, value.map_indices(f))
-            }
-            Instr::Tensor(_) | Instr::WarpReduce(_) => self.map_accesses(&mut |it| it.map_indices(f)),
-            Instr::Wgmma(it) => {
-                let starts = it.starts.as_deref().map(|all| Less::map_all(all, f));
-                Instr::Wgmma(Wgmma { starts, ..it.map_accesses(&mut |it| it.map_indices(f)) })
-            }
-            Instr::Tcgen05(it) => {
-                let starts = it.starts.as_deref().map(|all| Less::map_all(all, f));
-                Instr::Tcgen05(Box::new(Tcgen05 { starts, ..it.map_accesses(&mut |it| it.map_indices(f)) }))
-            }
-            Instr::Bulk(it) => {
-                let kind = match &it.kind {
-                    BulkKind::Load { barrier, slot, along, at_first } => {
-                        let (barrier, slot) = (barrier.clone(), f(slot));
-                        BulkKind::Load { barrier, slot, along: *along, at_first: *at_first }
-                    }
-                    BulkKind::Store | BulkKind::Add => it.kind.clone(),
-                };
-                let (global, first) = (it.global.map_indices(f), it.shared.first.map_indices(f));
-                let shared = Tile { first, ..it.shared.clone() };
-                Instr::Bulk(BulkCopy { kind, map: it.map.clone(), global, shared })
-            }
-            Instr::Semaphore(it) => {
-                let counter = it.counter.map_indices(f);
-                Instr::Semaphore(Semaphore { kind: it.kind, counter, turn: f(&it.turn), count: f(&it.count) })
-            }
-            Instr::Turn(it) => Instr::Turn(Turn { turn: f(&it.turn), count: f(&it.count), ..it.clone() }),
-            Instr::Await(it) => {
-                let (slot, phase) = (f(&it.slot), f(&it.phase));
-                Instr::Await(Phase { barrier: it.barrier.clone(), slot, phase })
-            }
-            Instr::Arrive(it) => {
-                let (slot, bytes) = (f(&it.slot), it.bytes.as_ref().map(f));
-                Instr::Arrive(Arrival { slot, bytes, ..it.clone() })
-            }
-            Instr::Commit(_) | Instr::Wait(_) | Instr::Barrier(_) | Instr::Fence(_) | Instr::Comment(_) => {
-                self.clone()
-            }
-        }
-    }
-
-    /// The instruction with every variable in its indices replaced where `with` answers.
-    #[must_use]
-    pub fn subst(&self, with: &dyn Fn(&Name) -> Option<Index>) -> Instr {
-        self.map_indices(&mut |index| index.subst(with))
     }
 
     /// What a store or a copy assigns or an atomic addition adds, and where.
@@ -379,6 +289,8 @@ impl Instr {
             Instr::Wgmma(it) => it.intrinsic.name,
             Instr::Tcgen05(it) => it.intrinsic.name,
             Instr::Bulk(_) => "bulk copy",
+            Instr::Claim(_) => "claim",
+            Instr::Take(_) => "take",
             Instr::Commit(_) => "commit",
             Instr::Wait(_) => "wait",
             Instr::Barrier(_) => "barrier",

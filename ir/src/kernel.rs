@@ -63,6 +63,9 @@ pub struct Kernel {
     pub maps: IndexMap<Name, TensorMap>,
     /// The mbarriers in the shared memory of a block, by name.
     pub mbarriers: IndexMap<Name, Mbarriers>,
+    /// The variable that counts for how many blocks of its grid a block has stood, where blocks take over others that have not begun
+    /// ([`crate::Claim`]): 1 at first.
+    pub claims: Option<Name>,
     /// The roles that the warps of a block have, in their order; none where all threads do the same. The launch has no thread
     /// axes then.
     pub roles: IndexMap<Name, WarpRole>,
@@ -98,6 +101,7 @@ impl Kernel {
             wide: false,
             maps: IndexMap::new(),
             mbarriers: IndexMap::new(),
+            claims: None,
             roles: IndexMap::new(),
             body: vec![],
         }

@@ -73,6 +73,7 @@
 //! ```text
 //! tensor_map A_map = A[m, 256] strides (256, 1) box 128 x 64 swizzle 128B   // a TensorMap; strides where there are gaps
 //! mbarriers ko_full[4] arrivals 1                                           // Mbarriers: four, an arrival a phase
+//! claims tile_claims                                                        // the variable that counts for how many blocks one stands (Claim)
 //! role load<<<threadIdx.x: 128>>> registers 40                              // a WarpRole; the kernel has no thread axes then
 //! ```
 //!
@@ -93,6 +94,8 @@
 //! arrive ko_empty[ko mod 4]                                // `along cluster.x`: in each block of the cluster along an axis; `at first`: in its first block; `behind tcgen05`: when products are over
 //! barrier role                                             // of a warp, warpgroup, role or cluster; else of the block
 //! C[i] = S[1 - cluster_x, i]                               // of memory of a cluster: the block, and the element there
+//! claim tile_answer[0 +: 4] for tile_full[0]               // a Claim; its answer comes as a box does
+//! take tile_answer[0 +: 4]                                 // a Take: the last statement of a loop over `0..tile_claims`
 //! acquire turn ko at tile_wave*2 + threadIdx_y of 8 among 2   // a Turn of a warpgroup; `release turn …` ends it
 //! ```
 //!
@@ -106,6 +109,7 @@ mod arch;
 pub mod arith;
 mod attrs;
 mod bulk;
+mod claim;
 mod code;
 pub mod cost;
 mod cross_block;
@@ -161,14 +165,15 @@ mod wgmma;
 pub use annotation::{Annotation, Annotations};
 pub use arch::{Arch, Caps, Cluster, Feature, Features, Latencies, Paces, TensorRates};
 pub use attrs::{
-    BLOCKS_PER_SM, BlockAttrs, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT, PING_PONG,
-    PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, REVERSE, ROLE, SERPENTINE, WARP_ROLES,
+    BLOCKS_PER_SM, BlockAttrs, CLUSTER_LAUNCH_CONTROL, ForcedMechanism, LoopAttrs, Numbers, PERSISTENT,
+    PING_PONG, PROGRAMMATIC_LAUNCH, PipelineSpec, RASTERIZE, REVERSE, ROLE, SERPENTINE, WARP_ROLES,
 };
 pub use bulk::{BulkCopy, BulkKind, Major, Matrix, TensorMap, Tile};
+pub use claim::{Claim, Take};
 pub use code::{Code, Coded};
 pub use cross_block::{CROSS_BLOCK, CrossBlock, added};
 pub use dtype::DType;
-pub use effects::{Completion, Effect, Effects, Fence, Group, Mode, Participants, Proxy, SyncKind};
+pub use effects::{Completion, Effect, Effects, Fence, Fill, Group, Mode, Participants, Proxy, SyncKind};
 pub use func::{AllocScope, Buffer, Buffers, Func, Layout, Role, StorageAlign};
 pub use index::{Index, IndexKind};
 pub use instr::{Instr, TensorOp};

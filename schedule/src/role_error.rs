@@ -81,5 +81,9 @@ error_table! {
             names [name]
             at [Blame::Field("members")]
             help "two can, and three where their registers suffice";
+        1718 DealtTwice { name: Name }
+            ("the iterations of loop `{name}` would be dealt to blocks twice: before the kernel runs, and while it does")
+            names [name]
+            help "leave out `persistent`, or `cluster_launch_control`";
     }
 }

@@ -60,7 +60,8 @@ impl Printer<'_> {
         }
     }
 
-    fn mbarrier(&mut self, name: &Name, slot: &Index) -> String {
+    /// One of some mbarriers.
+    pub(super) fn mbarrier(&mut self, name: &Name, slot: &Index) -> String {
         format!("&{}[{}]", identifier(name), self.index(slot))
     }
 

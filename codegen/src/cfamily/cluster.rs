@@ -16,6 +16,17 @@ impl ClusterShape {
         ClusterShape(is_one.then(|| ThreadAxis::GRID.map(|it| extent(it.1).unwrap_or(1))))
     }
 
+    /// How many blocks there are.
+    pub(super) fn blocks(self) -> i64 {
+        self.0.map_or(1, |it| it.iter().product())
+    }
+
+    /// How many there are on an axis of the grid.
+    pub(super) fn blocks_on(self, axis: ThreadAxis) -> i64 {
+        let at = ThreadAxis::GRID.iter().position(|it| it.0 == axis);
+        at.zip(self.0).map_or(1, |(at, extents)| extents[at])
+    }
+
     /// What the head of a kernel says: `__cluster_dims__(2, 1, 1) `.
     pub(super) fn attribute(self) -> String {
         self.0.map(|[x, y, z]| format!("__cluster_dims__({x}, {y}, {z}) ")).unwrap_or_default()

@@ -40,14 +40,21 @@ impl Printer<'_> {
             for axis in ThreadAxis::ALL {
                 let var = axis_var(axis);
                 let leads = axis == ThreadAxis::ClusterX && kernel.multiplies_in_pairs();
+                // The first block of a cluster claims.
+                let leads = leads || kernel.claims.is_some() && axis.is_cluster();
                 let is_used = leads || mentions(&kernel.body, &var) || printer.frame.cluster.is_crossed(axis);
                 if kernel.launch.contains_key(&axis) && is_used {
                     let of = printer.index_type(printer.frame.wide);
                     printer.line_source = Some(LineSource::Axis(printer.at.0, axis));
-                    printer.line(&format!("const {of} {var} = {};", printer.axis(kernel, axis)));
+                    // A block that takes over others has another place in the grid then.
+                    let moves = kernel.claims.is_some() && !axis.is_thread() && !axis.is_cluster();
+                    let fixed = if moves { "" } else { "const " };
+                    printer.line(&format!("{fixed}{of} {var} = {};", printer.axis(kernel, axis)));
                     printer.line_source = None;
+                    printer.frame.axes.push(axis);
                 }
             }
+            printer.claims(kernel);
             printer.mbarriers(kernel);
             printer.begin_tensor_memory(kernel);
             printer.programmatic_launch(kernel);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use ir::arith::Bounds;
-use ir::{Alloc, DType, Index, Kernel, Module, Name, Op, Scope};
+use ir::{Alloc, DType, Index, Kernel, Module, Name, Op, Scope, ThreadAxis};
 
 use super::{
     Dialect,
@@ -40,6 +40,10 @@ pub(super) struct Frame {
     pub(super) shared_offsets: IndexMap<Name, i64>,
     /// The number of the block in its cluster.
     pub(super) block_in_cluster: Option<Index>,
+    /// The axes whose variables the kernel declares.
+    pub(super) axes: Vec<ThreadAxis>,
+    /// The variable that counts for how many blocks of the grid one has stood.
+    pub(super) claims: Option<Name>,
     /// How its blocks of threads make clusters.
     pub(super) cluster: ClusterShape,
     /// The threads that run the place.
@@ -67,6 +71,7 @@ impl Frame {
             memory,
             wide: dialect.is_c() || kernel.wide,
             bounds: kernel_bounds(module, kernel),
+            claims: kernel.claims.clone(),
             cluster: ClusterShape::of(kernel),
             block_in_cluster: Some(kernel.block_in_cluster()),
             ..Frame::default()

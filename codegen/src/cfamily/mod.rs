@@ -13,6 +13,7 @@ mod across;
 mod builtin;
 mod bulk;
 mod c;
+mod claim;
 mod cluster;
 mod convert;
 mod copy;

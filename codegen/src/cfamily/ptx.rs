@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use ir::{Fence, Group};
 
-use super::{Printer, helper::Helper, tcgen05};
+use super::{Printer, claim, helper::Helper, tcgen05};
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,6 +53,10 @@ pub(super) enum Ptx {
     BulkLoad { rank: usize, multicast: bool, at_first: bool },
     /// A copy or an addition of a box to global memory.
     BulkStore { rank: usize, adds: bool },
+    /// A claim for a block that has not begun; the answer comes to all blocks of the cluster, or to this one.
+    Claim { multicast: bool },
+    /// What an answer says: whether there is such a block, and where in the grid.
+    Take,
     /// The end of a group.
     Commit(Group),
     /// A wait for all but the youngest groups.
@@ -107,6 +111,9 @@ impl Ptx {
             Ptx::BulkLoad { rank, multicast: true, .. } => return format!("tw_bulk_multicast_{rank}d"),
             Ptx::BulkStore { rank, adds: false } => return format!("tw_bulk_store_{rank}d"),
             Ptx::BulkStore { rank, adds: true } => return format!("tw_bulk_add_{rank}d"),
+            Ptx::Claim { multicast: false } => "claim",
+            Ptx::Claim { multicast: true } => "claim_for_cluster",
+            Ptx::Take => "take",
             Ptx::Commit(group) => return format!("tw_commit_{}", word(group)),
             Ptx::Wait { group, reads_only, in_flight } => {
                 let reads = if reads_only { "_reads" } else { "" };
@@ -143,6 +150,8 @@ impl Ptx {
                 | Ptx::Expect { .. }
                 | Ptx::BulkLoad { .. }
                 | Ptx::BulkStore { .. }
+                | Ptx::Claim { .. }
+                | Ptx::Take
                 | Ptx::Matrix
                 | Ptx::TensorMatrix
                 | Ptx::TensorAlloc { .. }
@@ -230,6 +239,8 @@ impl Printer<'_> {
             Ptx::BulkLoad { rank, at_first: true, .. } => define_load_at_first(&name, rank),
             Ptx::BulkLoad { rank, multicast, at_first: false } => define_load(&name, rank, multicast),
             Ptx::BulkStore { rank, adds } => define_store(&name, rank, adds),
+            Ptx::Claim { multicast } => claim::define_claim(&name, multicast),
+            Ptx::Take => claim::define_take(&name),
             Ptx::Matrix => define_matrix(&name),
             Ptx::TensorMatrix
             | Ptx::TensorAlloc { .. }

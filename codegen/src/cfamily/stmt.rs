@@ -66,6 +66,8 @@ impl Printer<'_> {
             Instr::Wgmma(it) => self.wgmma(it),
             Instr::Tcgen05(it) => self.tcgen05(it),
             Instr::Bulk(it) => self.bulk(it),
+            Instr::Claim(it) => self.claim(it),
+            Instr::Take(it) => self.take(it),
             Instr::Commit(Group::Tcgen05) => self.commit_tensor(),
             Instr::Wait(it) if it.group == Group::Tcgen05 => self.wait_tensor(it),
             Instr::Commit(group) => self.commit(*group),

@@ -88,6 +88,7 @@ fn needs(it: &Instr) -> Option<Feature> {
         (None, Instr::Bulk(BulkCopy { kind: BulkKind::Load { at_first: true, .. }, .. })) => {
             Some(Feature::Tcgen05)
         }
+        (None, Instr::Claim(_) | Instr::Take(_)) => Some(Feature::ClusterLaunchControl),
         (None, _) if it.completion() == Completion::WithPhase => Some(Feature::Tma),
         (None, Instr::Tensor(it)) => Some(it.intrinsic.needs),
         (None, _) => None,
@@ -101,6 +102,7 @@ const fn family(it: Feature) -> &'static str {
         Feature::Tma => " (TMA)",
         Feature::Wgmma => " (wgmma)",
         Feature::Tcgen05 => " (tcgen05)",
+        Feature::ClusterLaunchControl => " (cluster launch control)",
         Feature::Clusters => " (clusters)",
         _ => "",
     }

@@ -94,6 +94,8 @@ pub enum LowerError {
     GridShared { var: Name, other: Name },
     #[error("warpgroups cannot take the iterations of loop `{var}` in turn: loop `{other}` {why}")]
     NotInTurn { var: Name, other: Name, why: &'static str },
+    #[error("blocks cannot take over iterations of loop `{var}` that have not begun: {why}")]
+    NotClaimed { var: Name, why: String, help: &'static str },
     #[error("loop `{var}` is parallel, and its iterations may meet in `{buffer}`")]
     ParallelRace { var: Name, buffer: Name },
     #[error("threads meet in `{buffer}` in loop `{var}`, which not all of them run equally often")]
@@ -186,6 +188,7 @@ ir::codes!(LowerError {
     TensorMemoryTile = 2036,
     TensorMemoryFull = 2037,
     Pair = 2038,
+    NotClaimed = 2039,
 } of { Fragment, Pipeline, Phase });
 
 impl LowerError {
@@ -198,6 +201,7 @@ impl LowerError {
             | LowerError::ThreadReduction { block, .. } => vec![block],
             LowerError::BoundOnCpu { var, .. }
             | LowerError::ThreadExtent { var, .. }
+            | LowerError::NotClaimed { var, .. }
             | LowerError::GridExtent { var, .. } => vec![var],
             LowerError::AxisTwice { outer, inner, block, .. } => vec![inner, outer, block],
             LowerError::ReservedName { name } => vec![name],

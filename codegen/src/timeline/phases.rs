@@ -166,8 +166,7 @@ fn mbarrier(it: &Instr) -> Option<&Name> {
     match it {
         Instr::Await(it) => Some(&it.barrier),
         Instr::Arrive(it) => Some(&it.barrier),
-        Instr::Bulk(BulkCopy { kind: BulkKind::Load { barrier, .. }, .. }) => Some(barrier),
-        _ => None,
+        it => it.fill().map(|it| it.barrier),
     }
 }
 

@@ -18,6 +18,8 @@ impl<'p> Machine<'p, '_, '_> {
     pub(crate) fn perform(&mut self, site: u32, code: &'p AsyncCode, mask: Mask) {
         match code {
             AsyncCode::Bulk(it) => self.bulk(site, it, mask),
+            AsyncCode::Claim(it) => self.claim(site, it, mask),
+            AsyncCode::Take(it) => self.take(site, it, mask),
             AsyncCode::Wgmma(it) => self.wgmma(site, it, mask),
             AsyncCode::Tcgen05(it) => self.tcgen05(site, it, mask),
             AsyncCode::Commit(Group::Wgmma) => self.commit_products(),

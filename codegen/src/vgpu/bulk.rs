@@ -53,25 +53,37 @@ pub(crate) struct BulkCode {
     pub(crate) first: IndexCode,
 }
 
-/// An element of a box: where it is in global memory, unless that is beyond the tensor, and in which shared buffer where.
-type Move = (Option<usize>, (usize, usize));
+/// The other end of an element in shared memory.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Far {
+    /// An element of global memory.
+    Element(usize),
+    /// A number from nowhere: zero beyond the tensor, or one that the GPU says.
+    Number(f64),
+}
+
+/// An element of a box: where it comes from or goes to, and in which shared buffer where.
+pub(crate) type Move = (Far, (usize, usize));
 
 /// A bulk copy under way.
 #[derive(Debug)]
-pub(crate) struct Bulk<'p> {
-    mark: Mark,
-    code: &'p BulkCode,
+pub(crate) struct Bulk {
+    pub(crate) mark: Mark,
+    /// The buffer in global memory.
+    pub(crate) global: usize,
+    /// Whether it adds to what is there.
+    pub(crate) adds: bool,
     /// Of a load, the mbarrier that it counts for.
     pub(crate) mbarrier: usize,
-    moves: Vec<Move>,
+    pub(crate) moves: Vec<Move>,
 }
 
 /// The copies to global memory that a thread has started.
 #[derive(Debug, Default)]
-pub(crate) struct Stores<'p> {
-    open: Vec<Bulk<'p>>,
+pub(crate) struct Stores {
+    open: Vec<Bulk>,
     /// The closed groups, oldest first, and how many of them have read what they copy.
-    groups: VecDeque<(u32, Vec<Bulk<'p>>)>,
+    groups: VecDeque<(u32, Vec<Bulk>)>,
     read: usize,
 }
 
@@ -96,9 +108,9 @@ impl MapCode {
     }
 }
 
-impl<'p> Machine<'p, '_, '_> {
+impl Machine<'_, '_, '_> {
     /// Some lanes start a copy each.
-    pub(crate) fn bulk(&mut self, site: u32, code: &'p BulkCode, mask: Mask) {
+    pub(crate) fn bulk(&mut self, site: u32, code: &BulkCode, mask: Mask) {
         let mut coords = vec![[0; WARP]; code.coords.len()];
         for (out, it) in coords.iter_mut().zip(&code.coords) {
             self.index(it, out);
@@ -112,9 +124,10 @@ impl<'p> Machine<'p, '_, '_> {
             let coords: Vec<i64> = coords.iter().map(|it| it[lane]).collect();
             let own = self.program.cluster.block_of(self.base);
             let begun = self.mark(site, lane);
+            let (global, adds) = (self.program.maps[code.map].buffer, matches!(code.way, BulkWay::Add));
             let BulkWay::Load { barrier, along, at_first, .. } = code.way else {
                 let Some(moves) = self.moves(site, code, &coords, (first[lane], own), lane) else { continue };
-                self.start_store(Bulk { mark: begun, code, mbarrier: 0, moves }, lane);
+                self.start_store(Bulk { mark: begun, global, adds, mbarrier: 0, moves }, lane);
                 continue;
             };
             for block in self.program.cluster.along(own, along.as_slice()) {
@@ -124,7 +137,7 @@ impl<'p> Machine<'p, '_, '_> {
                 let Some(mbarrier) = self.mbarrier(site, barrier, (slots[lane], told), lane) else {
                     continue;
                 };
-                self.start_load(Bulk { mark: begun, code, mbarrier, moves }, lane);
+                self.start_load(Bulk { mark: begun, global, adds, mbarrier, moves }, lane);
             }
         }
     }
@@ -152,8 +165,8 @@ impl<'p> Machine<'p, '_, '_> {
                 return None;
             };
             let from = match from.map(|it| (it, self.element(map.buffer, it))) {
-                None => None,
-                Some((_, Some(at))) => Some(at),
+                None => Far::Number(0.0),
+                Some((_, Some(at))) => Far::Element(at),
                 Some((element, None)) => {
                     self.out_of_bounds(site, map.buffer, element, lane);
                     return None;
@@ -195,12 +208,13 @@ impl<'p> Machine<'p, '_, '_> {
         element(buffer).or_else(|| (0..buffers.len()).filter(is_like).find_map(element))
     }
 
-    fn start_load(&mut self, copy: Bulk<'p>, lane: usize) {
+    /// A copy to shared memory begins.
+    pub(crate) fn start_load(&mut self, copy: Bulk, lane: usize) {
         let now = Past { mark: copy.mark, agent: self.agents.load(copy.mbarrier) };
-        let from = self.program.maps[copy.code.map].buffer;
+        let from = copy.global;
         let thread = self.base + lane..self.base + lane + 1;
         for (source, (buffer, at)) in &copy.moves {
-            if let Some(source) = *source {
+            if let Far::Element(source) = *source {
                 self.async_reads(&[(from, source)], now, thread.clone());
             }
             // It may be written at once.
@@ -215,27 +229,29 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// A copy to shared memory arrives: it takes what is in memory now.
-    pub(crate) fn land_load(&mut self, copy: &Bulk<'p>) {
-        let from = self.program.maps[copy.code.map].buffer;
+    pub(crate) fn land_load(&mut self, copy: &Bulk) {
         let mut bytes = 0;
         for (source, (buffer, at)) in &copy.moves {
-            let value = source.map_or(0.0, |it| self.memory[from].values[it]);
+            let value = match *source {
+                Far::Element(it) => self.memory[copy.global].values[it],
+                Far::Number(it) => it,
+            };
             self.put(*buffer, *at, value);
             bytes += self.memory[*buffer].dtype.bytes_i64();
         }
         self.count_bytes(copy.mbarrier, bytes, self.agents.load(copy.mbarrier), copy.mark);
     }
 
-    fn start_store(&mut self, copy: Bulk<'p>, lane: usize) {
+    fn start_store(&mut self, copy: Bulk, lane: usize) {
         let thread = self.base + lane;
-        let global = self.program.maps[copy.code.map].buffer;
+        let global = copy.global;
         let reads = Past { mark: copy.mark, agent: self.agents.store_read(thread) };
         let writes = Past { mark: copy.mark, agent: self.agents.store_write(thread) };
         for (to, (buffer, at)) in &copy.moves {
-            let Some(to) = *to else { continue };
+            let Far::Element(to) = *to else { continue };
             self.async_reads(&[(*buffer, *at)], reads, thread..thread + 1);
             // It may be written at once.
-            if matches!(copy.code.way, BulkWay::Add) {
+            if copy.adds {
                 self.async_add(global, to, writes, thread..thread + 1);
             } else {
                 let value = self.memory[*buffer].values[*at];
@@ -257,24 +273,25 @@ impl<'p> Machine<'p, '_, '_> {
             groups.chain(&it.open).collect::<Vec<_>>().into_iter().rev()
         });
         let found = under_way.find_map(|copy| {
-            let is_it = |it: &&Move| it.0 == Some(at) && self.program.maps[copy.code.map].buffer == buffer;
+            let is_it = |it: &&Move| it.0 == Far::Element(at) && copy.global == buffer;
             copy.moves.iter().find(is_it)
         });
         found.map_or(self.memory[buffer].values[at], |(_, (from, at))| self.memory[*from].values[*at])
     }
 
     /// A copy to global memory reads what is in shared memory now, and arrives.
-    fn land_store(&mut self, copy: &Bulk<'p>) {
-        let to = self.program.maps[copy.code.map].buffer;
+    fn land_store(&mut self, copy: &Bulk) {
+        let to = copy.global;
         for (place, (buffer, at)) in &copy.moves {
-            let Some(place) = *place else { continue };
+            let Far::Element(place) = *place else { continue };
             if self.memory[*buffer].written[*at] != self.since.block {
                 self.uninitialised(*buffer, *at, copy.mark);
             }
             let value = self.memory[*buffer].values[*at];
-            let value = match copy.code.way {
-                BulkWay::Add => number::round(self.memory[to].dtype, self.memory[to].values[place] + value),
-                BulkWay::Load { .. } | BulkWay::Store => value,
+            let value = if copy.adds {
+                number::round(self.memory[to].dtype, self.memory[to].values[place] + value)
+            } else {
+                value
             };
             self.put(to, place, value);
         }

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use super::{
     Contents, Landing, Progress, Report, Settings, ThreadOrder,
     bulk::{Bulk, Stores},
+    claim::Claims,
     clock::{Agents, Clocks},
     cluster::Visits,
     counters::Tally,
-    findings::{Finding, Sink},
+    findings::Sink,
     flight::Flights,
     index::{IndexCode, LaneIndices, WARP},
     mbarrier::Mbarrier,
     memory::Memory,
-    program::{Code, ForCode, IfCode, LessCode, Program},
+    program::{Code, ForCode, LessCode, Program},
     random::Random,
     semaphore::{self, Turns},
-    shadow::{Mark, Since},
+    shadow::Since,
     tcgen05::TensorProducts,
     turn,
     wgmma::Products,
@@ -66,9 +67,11 @@ pub(crate) struct Machine<'p, 'r, 's> {
     /// The turns of warpgroups.
     pub(crate) team_turns: Vec<turn::Turns>,
     /// Copies to shared memory under way.
-    pub(crate) loads: Vec<Bulk<'p>>,
+    pub(crate) loads: Vec<Bulk>,
     /// Copies to global memory, by the thread that started them.
-    pub(crate) stores: BTreeMap<usize, Stores<'p>>,
+    pub(crate) stores: BTreeMap<usize, Stores>,
+    /// The blocks of the grid that have not begun, and what this one knows of that.
+    pub(crate) claims: Claims,
     /// What was done in other blocks of the cluster.
     pub(crate) visits: Visits,
     /// What each warp has under way.
@@ -130,6 +133,7 @@ pub(crate) fn kernel(program: &Program, number: usize, contents: &mut [Contents]
         mbarriers: vec![],
         team_turns: vec![],
         loads: vec![],
+        claims: Claims::default(),
         visits: Visits::default(),
         stores: BTreeMap::new(),
         products: vec![],
@@ -156,12 +160,14 @@ impl<'p> Machine<'p, '_, '_> {
         let of = x * y * z;
         let mut blocks = self.run.order(0..of);
         semaphore::sort(program, &mut blocks);
-        for (done, block) in (0..).zip(blocks) {
+        self.claims = Claims::new(blocks);
+        while let Some((block, done)) = self.claims.next(of) {
             (self.run.seen)(Progress { kernel: &program.name, done, of });
             self.epoch += 1;
             self.since.block = self.epoch;
             self.blocks.push((self.epoch, block));
             self.slots[..3].copy_from_slice(&semaphore::place(block, program.grid));
+            self.begin_claims();
             self.forget_turns();
             if program.resumes {
                 self.block();
@@ -176,7 +182,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// Runs a list that all threads come to: up to each barrier warp by warp.
-    fn together(&mut self, code: &'p [Code]) {
+    pub(crate) fn together(&mut self, code: &'p [Code]) {
         let mut rest = code;
         while !rest.is_empty() && !self.run.report.stopped {
             let alone = rest.iter().take_while(|it| !it.meets()).count();
@@ -243,59 +249,6 @@ impl<'p> Machine<'p, '_, '_> {
             }
             rest = &rest[alone + 1..];
         }
-    }
-
-    fn for_together(&mut self, it: &'p ForCode) {
-        let mut extents = vec![];
-        for base in self.bases() {
-            self.base = base;
-            let mut lanes = [0; WARP];
-            self.index(&it.extent, &mut lanes);
-            extents.extend(lanes);
-        }
-        extents.truncate(self.program.threads());
-        if !self.agree(it.site, &extents) {
-            return;
-        }
-        let outside = self.stamp;
-        for n in 0..extents[0] {
-            it.begin(n, &mut self.slots);
-            self.stamp = it.stamp(outside, n);
-            self.together(&it.body);
-            if self.run.report.stopped {
-                break;
-            }
-        }
-        self.stamp = outside;
-    }
-
-    fn if_together(&mut self, it: &'p IfCode) {
-        let mut holds = vec![];
-        for base in self.bases() {
-            self.base = base;
-            let mask = self.holds(&it.cond, self.all());
-            holds.extend((0..WARP).map(|lane| mask >> lane & 1));
-        }
-        holds.truncate(self.program.threads());
-        if self.agree(it.site, &holds) && holds[0] == 1 {
-            self.together(&it.body);
-        }
-    }
-
-    /// Whether all threads have the same number; else the run ends.
-    fn agree<T: PartialOrd>(&mut self, site: u32, numbers: &[T]) -> bool {
-        let Some(other) = numbers.iter().position(|it| *it != numbers[0]) else { return true };
-        let (more, less) = if numbers[0] > numbers[other] { (0, other) } else { (other, 0) };
-        let mark = |thread: usize| {
-            Mark::new(self.stamp, self.epoch, site, u32::try_from(thread).expect("at most 1024"))
-        };
-        let (access, other) = (self.describe(mark(more)), self.describe(mark(less)));
-        let key = self.key(super::tell::DIVERGENT, site, site);
-        if !self.run.sink.count(key) {
-            self.run.sink.keep(key, Finding::DivergentBarrier { access, other });
-        }
-        self.run.report.stopped = true;
-        false
     }
 
     /// Runs a list for some lanes of a warp.
@@ -381,7 +334,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// The lanes of the warp that are threads.
-    fn all(&self) -> Mask {
+    pub(crate) fn all(&self) -> Mask {
         self.lanes_of(self.base)
     }
 

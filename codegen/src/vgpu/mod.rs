@@ -36,6 +36,7 @@ mod access;
 mod align;
 mod async_access;
 mod bulk;
+mod claim;
 mod clock;
 mod cluster;
 mod compile;
@@ -58,6 +59,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod together;
 mod track;
 mod turn;
 mod value;

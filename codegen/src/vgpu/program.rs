@@ -6,6 +6,7 @@ use ir::{BinaryOp, DType, Fence, Group, Kernel, Name, Participants, Scope as Spa
 
 use super::{
     bulk::{BulkCode, MapCode},
+    claim::{ClaimCode, TakeCode},
     cluster::Cluster,
     index::{IndexCode, Scope, WARP},
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
@@ -45,6 +46,8 @@ pub(crate) struct Program {
     /// The loops that warpgroups run in turn.
     pub(crate) turns: Vec<Name>,
     pub(crate) maps: Vec<MapCode>,
+    /// The slot of the variable that counts for how many blocks one stands.
+    pub(crate) claims: Option<usize>,
     /// The products that warpgroups come to together: the statement and the intrinsic.
     pub(crate) products: Vec<(u32, &'static str)>,
     /// Whether warps have to be able to stop anywhere: it is for the engine of [`super::step`].
@@ -128,6 +131,8 @@ pub(crate) struct LeaderCode {
 #[derive(Debug)]
 pub(crate) enum AsyncCode {
     Bulk(BulkCode),
+    Claim(ClaimCode),
+    Take(TakeCode),
     Wgmma(Box<WgmmaCode>),
     Tcgen05(Box<Tcgen05Code>),
     /// Of bulk copies, or of products.
@@ -167,6 +172,8 @@ pub(crate) struct ForCode {
     pub(crate) meets: bool,
     /// Whether there is something inside that a warp does together.
     pub(crate) converges: bool,
+    /// Whether there are more iterations as often as a block is taken over inside.
+    pub(crate) grows: bool,
 }
 
 impl ForCode {

@@ -18,7 +18,7 @@ use super::{
     mbarrier::{self, Awaited},
     program::{AsyncCode, Code, ForCode, SemaphoreCode},
     shadow::Mark,
-    tell::{DEADLOCK, DIVERGENT},
+    tell::DEADLOCK,
     turn::{self, AwaitedTurn},
     wgmma::Products,
 };
@@ -195,19 +195,6 @@ impl<'p> Machine<'p, '_, '_> {
         }
     }
 
-    /// Not all threads come to a barrier: one that does, and one that does not.
-    fn divergent(&mut self, access: (u64, u32, usize), other: (u64, u32, usize)) {
-        let mark = |(stamp, site, thread): (u64, u32, usize)| {
-            Mark::new(stamp, self.epoch, site, u32::try_from(thread).expect("at most 1024"))
-        };
-        let key = self.key(DIVERGENT, access.1, other.1);
-        if !self.run.sink.count(key) {
-            let (access, other) = (self.describe(mark(access)), self.describe(mark(other)));
-            self.run.sink.keep(key, Finding::DivergentBarrier { access, other });
-        }
-        self.run.report.stopped = true;
-    }
-
     /// Nobody can go on.
     fn stuck(&mut self, all: &[Warp<'p>]) {
         self.expect_phases_over(false);
@@ -354,6 +341,9 @@ impl<'p> Machine<'p, '_, '_> {
     /// Begins the next iteration of a loop, if there is one for some lanes.
     fn next_round(&mut self, it: &mut Round<'p>, mask: &mut Mask) -> bool {
         it.n += 1;
+        if it.code.grows {
+            self.index(&it.code.extent, &mut it.extents);
+        }
         *mask = super::exec::lanes(it.mask)
             .filter(|lane| it.n < it.extents[*lane])
             .fold(0, |mask, lane| mask | 1 << lane);

@@ -32,6 +32,7 @@ pub(crate) const MBARRIER_BOUNDS: u8 = 29;
 pub(crate) const TURN: u8 = 30;
 pub(crate) const ENDED: u8 = 31;
 pub(crate) const UNBEGUN: u8 = 32;
+pub(crate) const CLAIM: u8 = 33;
 
 impl Machine<'_, '_, '_> {
     pub(crate) fn key(&self, kind: u8, first: u32, second: u32) -> Key {

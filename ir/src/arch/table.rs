@@ -220,5 +220,5 @@ const CLUSTERED: Features = ADA.with(&[
     Feature::ArchCode,
 ]);
 const HOPPER: Features = CLUSTERED.with(&[Feature::Wgmma]);
-const BLACKWELL: Features = CLUSTERED.with(&[Feature::FamilyCode, Feature::Tcgen05]);
-const BLACKWELL_GRAPHICS: Features = CLUSTERED.with(&[Feature::FamilyCode]);
+const BLACKWELL: Features = BLACKWELL_GRAPHICS.with(&[Feature::Tcgen05]);
+const BLACKWELL_GRAPHICS: Features = CLUSTERED.with(&[Feature::FamilyCode, Feature::ClusterLaunchControl]);

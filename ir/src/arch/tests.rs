@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Arch, Caps, Feature, TABLE};
 
-const FEATURES: [Feature; 17] = [
+const FEATURES: [Feature; 18] = [
     Feature::Ldmatrix,
     Feature::MmaF16,
     Feature::MmaBf16,
@@ -20,6 +20,7 @@ const FEATURES: [Feature; 17] = [
     Feature::Tma,
     Feature::Wgmma,
     Feature::Tcgen05,
+    Feature::ClusterLaunchControl,
     Feature::ArchCode,
     Feature::FamilyCode,
 ];
@@ -98,7 +99,7 @@ fn every_architecture_is_like_the_newest_before_it() {
 fn first_architectures_of_features() {
     let least = FEATURES.map(|it| format!("{it:?} {}", it.least_sm())).join(", ");
     let expected = "Ldmatrix 75, MmaF16 80, MmaBf16 80, MmaTf32 80, MmaI8 80, MmaF8 89, ConvertBf16 80, CpAsync 80, \
-                    Mbarrier 80, VectorAdd 90, Stmatrix 90, Clusters 90, Tma 90, Wgmma 90, Tcgen05 100, ArchCode 90, \
+                    Mbarrier 80, VectorAdd 90, Stmatrix 90, Clusters 90, Tma 90, Wgmma 90, Tcgen05 100, ClusterLaunchControl 100, ArchCode 90, \
                     FamilyCode 100";
     assert_eq!(least, expected);
 }

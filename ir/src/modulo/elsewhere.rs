@@ -24,7 +24,7 @@ pub(super) fn elsewhere(func: &Func, it: &Loop, around: &[&Loop], rings: &BTreeS
         Some(elements(&uses, it)? * info.dtype.bytes() as f64 / intrin::sharing(func, name) as f64)
     };
     let sum = func.buffers.iter().filter(is_other).filter_map(bytes).sum();
-    let repeats = |it: &&Loop| it.attrs.persistent.is_some() || !matches!(it.kind, LoopKind::Bound(_));
+    let repeats = |it: &&Loop| it.attrs.repeats_in_block() || !matches!(it.kind, LoopKind::Bound(_));
     (sum, around.iter().any(repeats))
 }
 

@@ -9,13 +9,12 @@ use super::{
     tcgen05, wgmma,
 };
 use crate::{
-    Access, Arrival, Barrier, BinaryOp, Fence, Group, Instr, Name, Participants, Phase, Semaphore,
-    SemaphoreKind, TensorOp, Tile, Turn, Wait, WarpReduce, intrin,
+    Access, Arrival, Barrier, BinaryOp, Claim, Fence, Group, Instr, Name, Participants, Phase, Semaphore,
+    SemaphoreKind, Take, TensorOp, Tile, Turn, Wait, WarpReduce, intrin,
 };
 
 /// The instructions that begin with a word of their own.
-pub(super) const WORDS: &str =
-    "`commit`, `wait`, `barrier`, `await`, `expect`, `arrive`, `fence`, `acquire`, `release`";
+pub(super) const WORDS: &str = "`commit`, `wait`, `barrier`, `await`, `expect`, `arrive`, `fence`, `claim`, `take`, `acquire`, `release`";
 
 impl Display for Instr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -28,6 +27,10 @@ impl Display for Instr {
             Instr::Wgmma(it) => write!(f, "{it}"),
             Instr::Tcgen05(it) => write!(f, "{it}"),
             Instr::Bulk(it) => write!(f, "{it}"),
+            Instr::Claim(Claim { answer, barrier, slot }) => {
+                write!(f, "claim {answer} for {barrier}[{slot}]")
+            }
+            Instr::Take(Take { answer }) => write!(f, "take {answer}"),
             Instr::Commit(group) => write!(f, "commit{}", GroupWord(*group)),
             Instr::Wait(Wait { group, reads_only, in_flight, buffers }) => {
                 let reads = if *reads_only { " reads" } else { "" };
@@ -118,6 +121,8 @@ pub(super) fn instr(line: &mut Cursor<'_>) -> Result<Option<Instr>, Failure> {
         "expect" => |line: &mut Cursor<'_>| arrival(line, true),
         "arrive" => |line: &mut Cursor<'_>| arrival(line, false),
         "fence" => fence,
+        "claim" => claim,
+        "take" => |line: &mut Cursor<'_>| Ok(Instr::Take(Take { answer: line.access()? })),
         "acquire" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Acquire),
         "release" => |line: &mut Cursor<'_>| semaphore(line, SemaphoreKind::Release),
         _ => return Ok(None),
@@ -228,6 +233,14 @@ fn arrival(line: &mut Cursor<'_>, expects: bool) -> Result<Instr, Failure> {
     }
     let at_first = bulk::at_first(line)?;
     Ok(Instr::Arrive(Arrival { barrier, slot, bytes, is_late, along, at_first }))
+}
+
+/// `tile_answer[0 +: 4] for tile_full[0]`.
+fn claim(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
+    let answer = line.access()?;
+    line.expect_word("for")?;
+    let (barrier, slot) = line.slot()?;
+    Ok(Instr::Claim(Claim { answer, barrier, slot }))
 }
 
 /// `async` or `wgmma`.

@@ -159,6 +159,9 @@ impl ModuleListing {
         for (name, it) in &kernel.mbarriers {
             self.line(depth, source, format_args!("mbarriers {name}{it}"));
         }
+        if let Some(name) = &kernel.claims {
+            self.line(depth, source, format_args!("claims {name}"));
+        }
         for (name, role) in &kernel.roles {
             let axes = role.axes.iter().map(|(axis, extent)| format!("{}: {extent}", axis.as_str()));
             let axes = axes.collect::<Vec<_>>().join(", ");

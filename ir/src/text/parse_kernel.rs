@@ -125,7 +125,10 @@ impl<'a> Parser<'a> {
         self.skip_comments_of_head();
         while let Some(line) = self.lines.first().filter(|it| it.level == 2 && it.comment.is_none()) {
             let mut line = Cursor::new(line);
-            let Some(Token::Word(word @ ("tensor_map" | "mbarriers" | "role"))) = line.peek() else { break };
+            let Some(Token::Word(word @ ("tensor_map" | "mbarriers" | "claims" | "role"))) = line.peek()
+            else {
+                break;
+            };
             if line.peek_second() == Some(&Token::Sign("[")) {
                 break;
             }
@@ -137,6 +140,7 @@ impl<'a> Parser<'a> {
                     line.expect("=")?;
                     kernel.maps.insert(name.clone(), bulk::tensor_map(&mut line)?).is_some()
                 }
+                "claims" => kernel.claims.replace(name.clone()).is_some(),
                 "mbarriers" => kernel.mbarriers.insert(name.clone(), mbarriers(&mut line)?).is_some(),
                 _ => kernel.roles.insert(name.clone(), warp_role(&mut line)?).is_some(),
             };
@@ -155,7 +159,7 @@ impl<'a> Parser<'a> {
         let count = self.lines.iter().take_while(|it| it.comment.is_some()).count();
         let is_head = |it: &Line<'_>| {
             let word = Cursor::new(it).peek().cloned();
-            matches!(word, Some(Token::Word("tensor_map" | "mbarriers" | "role")))
+            matches!(word, Some(Token::Word("tensor_map" | "mbarriers" | "claims" | "role")))
         };
         if self.lines.get(count).is_some_and(is_head) {
             self.lines = &self.lines[count..];

@@ -22,6 +22,12 @@
 //! * Where all threads of a block have to come together, no condition around and no extent of a loop around depends on a thread;
 //!   where those of a cluster do, nor on the place of a block in it.
 //!
+//! # Claims
+//! * The variable that counts them is no other name of the kernel, and stands in a loop's extent by itself.
+//! * A loop with that extent takes a block once in each iteration, by a statement directly in it, and nothing else does. Loops inside it, and
+//!   conditions and places of what orders or goes to memory of the block, do not depend on which block of the grid it is.
+//! * An answer is 16 bytes of shared memory, and comes for one of the kernel's mbarriers; one thread claims, below a `leader`.
+//!
 //! # Accesses
 //! * The buffer is an argument of the kernel, or an allocation in scope. An argument that is written is marked so, and is no input
 //!   of the module.
@@ -56,10 +62,11 @@ use std::collections::BTreeSet;
 use super::{
     kernel_differs::Differs,
     kernel_error::{KernelError, KernelErrorKind as Kind},
+    kernel_index::unknown,
 };
 use crate::{
-    Access, Alloc, DType, Effect, Index, IndexKind, Instr, Kernel, Less, Module, Name, Op, Participants,
-    RingCounter, Role, Scope, SyncKind, Value, axis_var, intrin,
+    Access, Alloc, DType, Effect, Instr, Kernel, Less, Module, Name, Op, Participants, RingCounter, Role,
+    Scope, SyncKind, Value, axis_var, intrin,
 };
 
 /// Checks all invariants, and returns every one that does not hold, in program order.
@@ -84,13 +91,6 @@ pub fn verify_module(module: &Module) -> Result<(), Vec<KernelError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// The first variable of an index that is not known.
-fn unknown(index: &Index, known: &dyn Fn(&Name) -> bool) -> Option<Name> {
-    let mut out = None;
-    index.any_var(&|it| !known(it)).then(|| out = index.vars().into_iter().find(|it| !known(it)));
-    out
-}
-
 pub(super) struct Verifier<'a> {
     pub(super) module: &'a Module,
     pub(super) kernel: &'a Kernel,
@@ -107,7 +107,7 @@ pub(super) struct Verifier<'a> {
 
 impl<'a> Verifier<'a> {
     fn kernel(module: &'a Module, kernel: &'a Kernel) -> Vec<KernelError> {
-        let dims = module.dims.iter().map(|it| (it.clone(), false));
+        let dims = module.dims.iter().chain(&kernel.claims).map(|it| (it.clone(), false));
         let axes = kernel.launch.keys().map(|it| (axis_var(*it), it.is_thread()));
         let mut it = Verifier {
             module,
@@ -178,6 +178,7 @@ impl<'a> Verifier<'a> {
                 if it.kind == crate::ForKind::Parallel && !self.kernel.launch.is_empty() {
                     self.report(Kind::Parallel { var: it.var.clone() });
                 }
+                self.claims(it);
                 let differs = self.differs(&[&it.extent]);
                 let outside = self.vars.len();
                 self.vars.push((it.var.clone(), false));
@@ -221,6 +222,7 @@ impl<'a> Verifier<'a> {
             || self.kernel.args.contains_key(name)
             || self.kernel.maps.contains_key(name)
             || self.kernel.mbarriers.contains_key(name)
+            || self.kernel.claims.as_ref() == Some(name)
             || self.allocs.iter().any(|it| it.name == *name);
         if is_taken || !name.is_valid() {
             self.report(Kind::Name { name: name.clone() });
@@ -255,16 +257,6 @@ impl<'a> Verifier<'a> {
             self.report(Kind::Variable { at: name(), var: var.clone() });
         }
         self.allocs.push(it);
-    }
-
-    fn index(&mut self, at: &Name, index: &Index) {
-        let vars = &self.vars;
-        if let Some(var) = unknown(index, &|it| vars.iter().any(|var| var.0 == *it)) {
-            self.report(Kind::Variable { at: at.clone(), var });
-        }
-        if divides_by_nothing(index) {
-            self.report(Kind::Divisor { at: at.clone() });
-        }
     }
 
     fn instr(&mut self, it: &'a Instr) {
@@ -368,7 +360,7 @@ impl<'a> Verifier<'a> {
 
 /// What is known of a buffer.
 pub(super) struct Memory {
-    dtype: DType,
+    pub(super) dtype: DType,
     pub(super) scope: Scope,
     rank: usize,
     is_writable: bool,
@@ -379,20 +371,4 @@ fn has_loop(ops: &[Op], var: &Name) -> bool {
         Op::For(it) if it.var == *var => true,
         _ => has_loop(op.children(), var),
     })
-}
-
-/// Whether something is divided by a constant below 1.
-fn divides_by_nothing(index: &Index) -> bool {
-    match index.kind() {
-        IndexKind::Int(_) | IndexKind::Var(_) => false,
-        IndexKind::FloorDiv(a, b) | IndexKind::FloorMod(a, b) => {
-            b.as_int().is_some_and(|it| it < 1) || divides_by_nothing(a) || divides_by_nothing(b)
-        }
-        IndexKind::Add(a, b)
-        | IndexKind::Mul(a, b)
-        | IndexKind::Min(a, b)
-        | IndexKind::Max(a, b)
-        | IndexKind::Xor(a, b)
-        | IndexKind::Element(_, a, b) => divides_by_nothing(a) || divides_by_nothing(b),
-    }
 }

@@ -32,6 +32,11 @@ impl<'a> Verifier<'a> {
                 self.report(Kind::Mbarrier { barrier: name.clone() });
             }
         }
+        let is_counter =
+            |it: &Name| it.is_valid() && !kernel.maps.contains_key(it) && !kernel.mbarriers.contains_key(it);
+        if let Some(name) = kernel.claims.as_ref().filter(|it| !is_counter(it)) {
+            self.report(Kind::Name { name: name.clone() });
+        }
         let has_axes = kernel.launch.keys().any(|it| it.is_thread());
         for (name, role) in &kernel.roles {
             let times = kernel.body.iter().filter(|op| matches!(op, Op::Role(it, _) if it == name)).count();
@@ -61,7 +66,9 @@ impl<'a> Verifier<'a> {
     /// Whether those who have to come to an instruction together can.
     pub(super) fn together(&mut self, it: &Instr) {
         let alone = match it.participants() {
-            Participants::Thread => matches!(it, Instr::Bulk(_) | Instr::Tcgen05(_)) && self.leads.is_none(),
+            Participants::Thread => {
+                matches!(it, Instr::Bulk(_) | Instr::Claim(_) | Instr::Tcgen05(_)) && self.leads.is_none()
+            }
             Participants::Warp => self.leads.is_some(),
             Participants::Warpgroup => self.only_some.lanes,
             Participants::Role => self.only_some.of_role || self.kernel.roles.is_empty(),
@@ -79,6 +86,8 @@ impl<'a> Verifier<'a> {
             Instr::Wgmma(product) => self.wgmma(it, product),
             Instr::Tcgen05(product) => self.tcgen05(it, product),
             Instr::Bulk(copy) => self.bulk(it, copy),
+            Instr::Claim(claim) => self.claim(it, claim),
+            Instr::Take(take) => self.take(it, take),
             Instr::Await(phase) => self.mbarrier(&phase.barrier),
             Instr::Arrive(arrival) => {
                 self.mbarrier(&arrival.barrier);
@@ -169,7 +178,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn mbarrier(&mut self, name: &Name) {
+    pub(super) fn mbarrier(&mut self, name: &Name) {
         if !self.kernel.mbarriers.contains_key(name) {
             self.report(Kind::Mbarrier { barrier: name.clone() });
         }

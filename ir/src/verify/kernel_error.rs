@@ -58,6 +58,8 @@ pub enum KernelErrorKind {
     Role { role: Name },
     #[error("the turns of `{of}` are not among two warpgroups of a role or more, or differ within one")]
     Turn { of: Name },
+    #[error("of blocks that take over others: {what}")]
+    Claims { what: &'static str },
     #[error("beside what its roles do, a kernel has allocations only")]
     BesideRoles,
     #[error("a {instr} is for {}, and others come to it", team(*of))]

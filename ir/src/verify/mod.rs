@@ -43,9 +43,8 @@
 //! * The binding of an iterator is within `0..extent`, and a subscript within the shape, in every run of the block.
 //! * Neither overflows 64 bits on the way, in any run of the block.
 //!
-//! These are not decided but *tried*: the block is run at corners of its iteration space, with guards and
-//! selections obeyed, and what is reported is a run that goes wrong. So a refusal is always right, and names an
-//! example; a range that is only exceeded elsewhere is left to the interpreter and the virtual GPU to find.
+//! These are not decided but *tried*: the block is run at corners of its iteration space, with guards and selections obeyed, and a run that
+//! goes wrong is reported. So a refusal is always right, and names an example; other runs are left to the interpreter and the virtual GPU.
 
 mod corners;
 mod elements;
@@ -53,8 +52,10 @@ mod error;
 mod help;
 mod kernel;
 mod kernel_async;
+mod kernel_claims;
 mod kernel_differs;
 mod kernel_error;
+mod kernel_index;
 mod names;
 mod values;
 

@@ -5,13 +5,14 @@ use indexmap::{IndexMap, map::Entry};
 use ir::Name;
 
 use super::{
-    AddUnitLoop, Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt, ComputeInline,
-    CrossBlockReduction, DecomposePadding, DecomposeReduction, DecomposeScan, DoubleBufferScope, Forced,
-    Fuse, Merge, Order, PadEinsum, Padding, Parallel, Persistent, PingPong, Primitive, Rasterize, Reindex,
-    RemoveNoOp, Reorder, Reverse, ReverseComputeAt, ReverseComputeInline, Rfactor, RollingScan,
-    RollingUpdate, SetScope, SoftwarePipeline, SoftwarePipelineAcross, SoftwarePipelineAsyncStages,
-    SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, Step, StorageAlign, Swizzle, Tensorize,
-    TransformBlockLayout, TransformLayout, Unroll, Vectorize, WarpSpecialize,
+    AddUnitLoop, Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ClusterLaunchControl,
+    ComputeAt, ComputeInline, CrossBlockReduction, DecomposePadding, DecomposeReduction, DecomposeScan,
+    DoubleBufferScope, Forced, Fuse, Merge, Order, PadEinsum, Padding, Parallel, Persistent, PingPong,
+    Primitive, Rasterize, Reindex, RemoveNoOp, Reorder, Reverse, ReverseComputeAt, ReverseComputeInline,
+    Rfactor, RollingScan, RollingUpdate, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
+    SoftwarePipelineAsyncStages, SoftwarePipelineOrder, SoftwarePipelineStage, Split, Stages, Step,
+    StorageAlign, Swizzle, Tensorize, TransformBlockLayout, TransformLayout, Unroll, Vectorize,
+    WarpSpecialize,
 };
 use crate::{Number, ScheduleError};
 

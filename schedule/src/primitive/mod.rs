@@ -7,6 +7,7 @@ mod blockize;
 mod builders;
 mod cache_read;
 mod cache_write;
+mod cluster_launch_control;
 mod compute_at;
 mod compute_inline;
 mod cross_block_reduction;
@@ -54,6 +55,7 @@ pub use blockize::Blockize;
 pub use builders::IntoField;
 pub use cache_read::CacheRead;
 pub use cache_write::CacheWrite;
+pub use cluster_launch_control::ClusterLaunchControl;
 pub use compute_at::ComputeAt;
 pub use compute_inline::ComputeInline;
 pub use cross_block_reduction::CrossBlockReduction;
@@ -135,6 +137,7 @@ pub enum Step {
     Blockize(Blockize),
     CacheRead(CacheRead),
     CacheWrite(CacheWrite),
+    ClusterLaunchControl(ClusterLaunchControl),
     ComputeAt(ComputeAt),
     ComputeInline(ComputeInline),
     CrossBlockReduction(CrossBlockReduction),
@@ -184,6 +187,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("blockize", include_str!("blockize.rs")),
     ("cache_read", include_str!("cache_read.rs")),
     ("cache_write", include_str!("cache_write.rs")),
+    ("cluster_launch_control", include_str!("cluster_launch_control.rs")),
     ("compute_at", include_str!("compute_at.rs")),
     ("compute_inline", include_str!("compute_inline.rs")),
     ("cross_block_reduction", include_str!("cross_block_reduction.rs")),

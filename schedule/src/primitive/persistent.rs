@@ -1,4 +1,6 @@
-use ir::{LoopKind, Name, PERSISTENT, ThreadAxis};
+use std::sync::Arc;
+
+use ir::{Loop, LoopKind, Name, PERSISTENT, Stmt, ThreadAxis};
 use serde::{Deserialize, Serialize};
 
 use super::{Primitive, annotate_loop};
@@ -33,30 +35,14 @@ pub struct Persistent {
 
 impl Primitive for Persistent {
     fn apply(&self, state: &mut ScheduleState) -> Result<(), ScheduleError> {
-        let it = state.expect_loop(&self.target)?;
+        let it = expect_over_grid(state, &self.target)?;
         let name = || self.target.clone();
-        if it.kind != LoopKind::Bound(ThreadAxis::BlockX) {
-            return Err(RoleError::NotBlockBound { name: name() }.into());
-        }
         let number = self.blocks.get()?;
         if !(1..=i64::from(i32::MAX)).contains(&number) {
             return Err(RoleError::BlockCount { name: name(), number }.into());
         }
-        let path = state.func.path_to_loop(&self.target);
-        let kernel = path.and_then(|it| it.first().copied()).unwrap_or(it);
-        let mut others = Vec::new();
-        ir::Stmt::Loop(std::sync::Arc::new(kernel.clone())).walk(&mut |stmt| {
-            if let ir::Stmt::Loop(other) = stmt {
-                if other.kind == it.kind && other.var != self.target {
-                    others.push(RoleError::GridShared { name: name(), other: other.var.clone() });
-                }
-                if other.attrs.cross_block.is_some() {
-                    others.push(RoleError::TurnsRepeat { name: name(), other: other.var.clone() });
-                }
-            }
-        });
-        if let Some(err) = others.into_iter().next() {
-            return Err(err.into());
+        if it.attrs.claims {
+            return Err(RoleError::DealtTwice { name: name() }.into());
         }
 
         annotate_loop(state, &self.target, PERSISTENT, |it| it.persistent = Some(number))
@@ -69,4 +55,30 @@ impl Primitive for Persistent {
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![&mut self.blocks]
     }
+}
+
+/// A loop whose iterations blocks can have several of: bound to `blockIdx.x`, alone in its kernel, and without blocks that wait for others.
+pub(super) fn expect_over_grid<'s>(
+    state: &'s ScheduleState,
+    target: &Name,
+) -> Result<&'s Loop, ScheduleError> {
+    let it = state.expect_loop(target)?;
+    let name = || target.clone();
+    if it.kind != LoopKind::Bound(ThreadAxis::BlockX) {
+        return Err(RoleError::NotBlockBound { name: name() }.into());
+    }
+    let path = state.func.path_to_loop(target);
+    let kernel = path.and_then(|it| it.first().copied()).unwrap_or(it);
+    let mut others = Vec::new();
+    Stmt::Loop(Arc::new(kernel.clone())).walk(&mut |stmt| {
+        if let Stmt::Loop(other) = stmt {
+            if other.kind == it.kind && other.var != *target {
+                others.push(RoleError::GridShared { name: name(), other: other.var.clone() });
+            }
+            if other.attrs.cross_block.is_some() {
+                others.push(RoleError::TurnsRepeat { name: name(), other: other.var.clone() });
+            }
+        }
+    });
+    others.into_iter().next().map_or(Ok(it), |err| Err(err.into()))
 }

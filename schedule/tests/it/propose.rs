@@ -7,8 +7,8 @@ use ir::{Func, LoopKind, Name, ThreadAxis};
 use tilewright_schedule::{
     Number, Step,
     primitive::{
-        AddUnitLoop, Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ComputeAt,
-        ComputeInline, CrossBlockReduction, DecomposePadding, DecomposeReduction, DecomposeScan,
+        AddUnitLoop, Annotate, AnnotationValue, Bind, Blockize, CacheRead, CacheWrite, ClusterLaunchControl,
+        ComputeAt, ComputeInline, CrossBlockReduction, DecomposePadding, DecomposeReduction, DecomposeScan,
         DoubleBufferScope, Forced, Fuse, Merge, Order, PadEinsum, Padding, Parallel, Persistent, PingPong,
         Rasterize, Reindex, RemoveNoOp, Reorder, Reverse, ReverseComputeAt, ReverseComputeInline, Rfactor,
         RollingScan, RollingUpdate, SetScope, SoftwarePipeline, SoftwarePipelineAcross,
@@ -163,10 +163,11 @@ fn at_once(func: &Func, target: Name, dice: &mut Dice) -> Option<Step> {
             let of_grid = |it: &&ir::Loop| it.kind == LoopKind::Bound(ThreadAxis::BlockX);
             let bound = func.loops().into_iter().find(of_grid).map(|it| it.var.clone());
             let (target, blocks) = (bound.unwrap_or(target), i64::try_from(1 + dice.roll(5)).ok()?.into());
-            if dice.roll(2) == 0 {
-                return Some(Step::Reverse(Reverse { target }));
+            match dice.roll(3) {
+                0 => Step::Reverse(Reverse { target }),
+                1 => Step::ClusterLaunchControl(ClusterLaunchControl { target }),
+                _ => Step::Persistent(Persistent { target, blocks }),
             }
-            Step::Persistent(Persistent { target, blocks })
         }
         _ => {
             let mechanism = dice.pick(&["semaphore", "atomic"])?.into();

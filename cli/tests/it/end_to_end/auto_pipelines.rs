@@ -40,12 +40,15 @@ fn worked_out(steps: Vec<Step>) -> Vec<Step> {
     steps.into_iter().filter_map(replaced).collect()
 }
 
-/// The steps, `persistent` before those of pipelines: with it, shared memory is not used again for something else behind the loop.
+/// The steps, those by which blocks go on to other tiles before those of pipelines: with them, shared memory is not used again for something
+/// else behind the loop.
 fn in_order(steps: &[Step]) -> Vec<Step> {
     let first = steps.iter().position(|it| pipelined(it).is_some()).unwrap_or(steps.len());
     let (before, after) = steps.split_at(first);
-    let (persistent, after): (Vec<_>, Vec<_>) =
-        after.iter().cloned().partition(|it| matches!(it, Step::Persistent(_)));
+    let (persistent, after): (Vec<_>, Vec<_>) = after
+        .iter()
+        .cloned()
+        .partition(|it| matches!(it, Step::Persistent(_) | Step::ClusterLaunchControl(_)));
     [before, &persistent, &after].concat()
 }
 

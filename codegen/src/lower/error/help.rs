@@ -46,6 +46,7 @@ impl LowerError {
                 "put the loop around it inside; where it is no reduction, bind it to a blockIdx axis instead"
             }
             LowerError::NotInTurn { .. } => "apply `ping_pong` last, and to products by `wgmma`",
+            LowerError::NotClaimed { help, .. } => help,
             LowerError::GridShared { .. } => "let each of them have a kernel of its own",
             LowerError::ParallelRace { .. } => {
                 "compute the buffer inside the parallel loop, in a constant size or each iteration in elements of its own"

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ir::{
-    Access, AllocScope, Func, Index, Loop, LoopAttrs, LoopKind, Name, PingPong, Scope, Stmt, StorageAlign,
-    Target, ThreadAxis, intrin,
+    Access, AllocScope, Feature, Func, Index, Loop, LoopAttrs, LoopKind, Name, PingPong, Scope, Stmt,
+    StorageAlign, Target, ThreadAxis, intrin,
     pipeline::{COMPUTE, is_pipeline},
 };
 
@@ -52,8 +52,85 @@ pub(crate) fn deal_iterations(mut func: Func, target: &Target) -> Result<Func, L
         go_on_across(&mut func, &var, &wave);
         func = with_own_memory(func, &wave);
     }
+    claimed(func, target)
+}
+
+/// ```text
+/// for tile in 0..512 @blockIdx.x #{cluster_launch_control: 1}
+///   s(tile)
+/// ->
+/// for tile in 0..512 @blockIdx.x #{cluster_launch_control: 1}
+///   for tile_wave in 0..tile_claims #{independent: 1}
+///     s(tile)
+/// ```
+///
+/// The same of loops whose iterations the GPU deals out: nobody knows before how many a block has, which is a symbolic dimension of its own until
+/// `lower_blocks` lets them find out.
+fn claimed(mut func: Func, target: &Target) -> Result<Func, LowerError> {
+    let claims = |it: &&Loop| it.attrs.claims;
+    let dealt: Vec<Name> = func.loops().into_iter().filter(claims).map(|it| it.var.clone()).collect();
+    for var in dealt {
+        if let Some(other) = beside(&func, &var) {
+            return Err(LowerError::GridShared { var, other });
+        }
+        expect_claims(&func, &var, target)?;
+        let fresh = |stem: &str| Name::fresh(&format!("{var}_{stem}"), |it| func.is_taken(it));
+        let (count, wave) = (fresh("claims"), fresh("wave"));
+        for buffer in func.buffers.values_mut() {
+            if buffer.alloc_scope == Some(AllocScope::Loop(var.clone())) {
+                buffer.alloc_scope = Some(AllocScope::Loop(wave.clone()));
+            }
+        }
+        func.replace_loop(&var, |old| {
+            let attrs = LoopAttrs { is_independent: true, ..LoopAttrs::default() };
+            let (body, extent) = (old.body, Index::var(&count));
+            let inner = Loop { var: wave.clone(), extent, kind: LoopKind::Serial, attrs, body };
+            Stmt::Loop(Arc::new(Loop { body: Stmt::Loop(Arc::new(inner)), ..old }))
+        });
+        func.dims.push(count);
+    }
     Ok(func)
 }
+
+/// Refuses loops whose iterations blocks cannot take over.
+fn expect_claims(func: &Func, var: &Name, target: &Target) -> Result<(), LowerError> {
+    let refuse = |why: String, help| Err(LowerError::NotClaimed { var: var.clone(), why, help });
+    if let Target::Cuda(arch) = target
+        && !arch.has(Feature::ClusterLaunchControl)
+    {
+        let least = Feature::ClusterLaunchControl.least_sm();
+        return refuse(format!("that needs sm_{least} or later, and the target is {arch}"), CLAIM_LATER);
+    }
+    let path = func.path_to_loop(var).expect("it has been found");
+    let kernel = of(path.first().expect("the path ends with it"));
+    if roles::roles(&kernel).is_empty() {
+        return refuse("its warps have no roles, and nobody has time to ask".to_owned(), CLAIM_ROLES);
+    }
+    let mut found = Ok(());
+    func.find_loop(var).expect("it has been found").body.walk(&mut |stmt| {
+        let Stmt::Loop(it) = stmt else { return };
+        let goes_on = it.attrs.pipeline.as_ref().is_some_and(|it| it.across.as_ref() == Some(var));
+        let why = match () {
+            () if goes_on => {
+                format!("the pipeline of loop `{}` goes on from each iteration to the next", it.var)
+            }
+            () if it.extent.any_var(&|name| name == var) => {
+                format!("how often loop `{}` runs depends on its iteration", it.var)
+            }
+            () => return,
+        };
+        if found.is_ok() {
+            found = refuse(why, CLAIM_STATIC);
+        }
+    });
+    found
+}
+
+const CLAIM_LATER: &str =
+    "deal the iterations to a grid of a fixed size by `persistent`, or choose a later target by `--target`";
+const CLAIM_ROLES: &str =
+    "give roles to the warps of the loop by `warp_specialize`, or deal the iterations out by `persistent`";
+const CLAIM_STATIC: &str = "deal the iterations to a grid of a fixed size by `persistent`";
 
 /// Pipelines that go on through the iterations of a loop go on through those that one block has of it.
 fn go_on_across(func: &mut Func, var: &Name, wave: &Name) {

@@ -10,6 +10,7 @@ use super::Compiler;
 use crate::vgpu::{
     VgpuError, align,
     bulk::{BulkCode, BulkWay, MapCode},
+    claim::{ClaimCode, TakeCode},
     mbarrier::{ArriveCode, AwaitCode},
     program::{AsyncCode, Elements},
     tcgen05::Tcgen05Code,
@@ -30,6 +31,13 @@ impl Compiler<'_> {
     pub(super) fn asynchronous(&mut self, site: u32, it: &Instr) -> Result<AsyncCode, VgpuError> {
         Ok(match it {
             Instr::Bulk(it) => AsyncCode::Bulk(self.bulk(it)?),
+            Instr::Claim(it) => {
+                let (buffer, first) = self.resolve(&it.answer)?;
+                self.expect_shared(&it.answer.buffer, buffer)?;
+                let (barrier, slot) = (self.barrier(&it.barrier)?, self.index(&it.slot)?);
+                AsyncCode::Claim(ClaimCode { buffer, first, barrier, slot })
+            }
+            Instr::Take(it) => AsyncCode::Take(TakeCode { answer: self.place(&it.answer, false)? }),
             Instr::Wgmma(it) => AsyncCode::Wgmma(Box::new(self.wgmma(site, it)?)),
             Instr::Tcgen05(it) => AsyncCode::Tcgen05(Box::new(self.tcgen05(it)?)),
             Instr::Commit(group) => AsyncCode::Commit(*group),

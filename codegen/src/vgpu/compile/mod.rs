@@ -117,6 +117,7 @@ impl Program {
             mbarriers,
             turns,
             maps,
+            claims: kernel.claims.is_some().then_some(3),
             products,
             resumes,
         })
@@ -144,6 +145,9 @@ impl<'a> Compiler<'a> {
         for (n, axis) in (0..).zip([ThreadAxis::BlockX, ThreadAxis::BlockY, ThreadAxis::BlockZ]) {
             scope.slots.push((axis_var(axis), n));
         }
+        // Behind those comes the variable that counts for how many blocks one stands.
+        let slots = 3 + usize::from(kernel.claims.is_some());
+        scope.slots.extend(kernel.claims.iter().map(|it| (it.clone(), 3)));
         if let [role] = roles.as_slice() {
             scope.threads = threads_of(role, &cluster);
         }
@@ -151,7 +155,7 @@ impl<'a> Compiler<'a> {
             kernel,
             cluster,
             scope,
-            slots: 3,
+            slots,
             buffers: vec![],
             visible: vec![],
             sites: vec![],
@@ -267,7 +271,9 @@ impl Compiler<'_> {
         self.loops.pop();
         self.scope.slots.truncate(outside);
         let (meets, converges) = (body.iter().any(Code::meets), body.iter().any(Code::converges));
-        Ok(ForCode { site, slot, counters, bits, extent, body, meets, converges })
+        let claims = self.kernel.claims.as_ref();
+        let grows = claims.is_some_and(|count| it.extent.any_var(&|name| name == count));
+        Ok(ForCode { site, slot, counters, bits, extent, body, meets, converges, grows })
     }
 
     fn instr(&mut self, site: u32, it: &Instr) -> Result<Option<Code>, VgpuError> {
@@ -293,6 +299,8 @@ impl Compiler<'_> {
             Instr::Wgmma(_)
             | Instr::Tcgen05(_)
             | Instr::Bulk(_)
+            | Instr::Claim(_)
+            | Instr::Take(_)
             | Instr::Commit(_)
             | Instr::Wait(_)
             | Instr::Await(_)

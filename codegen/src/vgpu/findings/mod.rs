@@ -96,6 +96,8 @@ pub enum Finding {
     PartialGroup { intrinsic: &'static str, access: Access },
     /// A bulk copy or a product that is under way when its block ends.
     Outstanding { access: Access },
+    /// A claim for a block by one that has read that there is none for it.
+    ClaimedAgain { access: Access },
 }
 
 /// Warps of a role that wait for one phase of one mbarrier.
@@ -168,6 +170,7 @@ ir::codes!(Finding {
     OutOfTurn = 2422,
     BlockEnded = 2423,
     MemoryGone = 2423,
+    ClaimedAgain = 2424,
 });
 
 /// A finding and how often it was made: the same kind at the same lines counts as the same.

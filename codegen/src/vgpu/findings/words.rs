@@ -35,6 +35,7 @@ impl Finding {
             Finding::OutOfTurn { .. } => "out of turn",
             Finding::BlockEnded { .. } | Finding::MemoryGone { has_begun: true, .. } => "block has ended",
             Finding::MemoryGone { has_begun: false, .. } => "block has not begun",
+            Finding::ClaimedAgain { .. } => "claim behind the last",
         }
     }
 
@@ -111,6 +112,9 @@ impl Finding {
                 let phases = waits.iter().map(Waiting::words);
                 let all: Vec<_> = phases.chain(turns.iter().map(WaitingTurn::words)).collect();
                 format!("{title}: {}", all.join("; "))
+            }
+            Finding::ClaimedAgain { .. } => {
+                format!("{title}: a block that has been told that none is left for it asks for another one")
             }
             Finding::PhaseAhead { barrier, slot, phase, under_way, .. } => {
                 let is = if under_way < phase { "not yet" } else { "no longer" };
@@ -197,6 +201,7 @@ impl Finding {
                 vec![("touches it", first), ("has it touched", second)]
             }
             Finding::Outstanding { access } => vec![("starts it", access)],
+            Finding::ClaimedAgain { access } => vec![("claims", access)],
             Finding::OutOfTurn { access, .. } => vec![("ends it", access)],
         }
     }
@@ -278,6 +283,9 @@ impl Finding {
             }
             Finding::BlockEnded { .. } | Finding::MemoryGone { .. } => {
                 "let each block of a cluster wait for all that others do in its shared memory, before it ends"
+            }
+            Finding::ClaimedAgain { .. } => {
+                "claim once for each block that is stood for: an answer that names none is the last"
             }
             Finding::Outstanding { .. } => {
                 "wait for it, for what a copy reads at least: shared memory goes with its block"

@@ -1,9 +1,9 @@
 //! Kernels with one thing taken out, moved or changed.
 
 use ir::{
-    Access, Arrival, BulkCopy, BulkKind, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers, Module,
-    Name, Op, Participants, Phase, SemaphoreKind, SyncKind, Tcgen05, TensorOp, ThreadAxis, Tile, Turn, Wait,
-    Wgmma, XorSwizzle, axis_var, intrin::Instruction,
+    Access, Arrival, BulkCopy, BulkKind, Claim, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers,
+    Module, Name, Op, Participants, Phase, SemaphoreKind, SyncKind, Take, Tcgen05, TensorOp, ThreadAxis,
+    Tile, Turn, Wait, Wgmma, XorSwizzle, axis_var, intrin::Instruction,
 };
 
 /// A kernel that is not what it was.
@@ -76,7 +76,8 @@ fn variants(ops: &[Op], place: Place) -> Vec<(String, bool, Vec<Op>)> {
             };
             let again = ops.get(at + 1).and_then(waits_for);
             let is_covered = !in_loop && again.is_some() && again == waits_for(op);
-            if it.sync().is_some() && !is_last_release && !is_covered {
+            let is_dropped = it.sync().is_some() || matches!(it, Instr::Claim(_));
+            if is_dropped && !is_last_release && !is_covered {
                 out.push((format!("without `{op}`"), false, replaced(vec![])));
             }
             for with in changed(it) {
@@ -94,7 +95,17 @@ fn variants(ops: &[Op], place: Place) -> Vec<(String, bool, Vec<Op>)> {
                 out.push((format!("`{op}` in the first block"), false, replaced(vec![with])));
             }
         }
-        if let Some(next) = ops.get(at + 1).filter(|next| is_moved(op, next, in_loop)) {
+        // Whoever claims for his own block alone fills again what he has read himself: it is enough that he fences before that.
+        let claims = ops.iter().any(|op| matches!(op.instr(), Some(Instr::Claim(_))));
+        let tells_others = |op: &Op| matches!(op.instr(), Some(Instr::Arrive(it)) if !it.along.is_empty());
+        let is_alone = !ops.iter().any(tells_others);
+        let is_own = |next: &Op| {
+            let is_fence = |op: &Op| op.instr() == Some(&Instr::Fence(Fence::Async));
+            let frees = matches!(next.instr(), Some(Instr::Arrive(it)) if it.along.is_empty());
+            let takes = matches!(op.instr(), Some(Instr::Take(_)));
+            claims && is_alone && (is_fence(op) && frees || takes && is_fence(next))
+        };
+        if let Some(next) = ops.get(at + 1).filter(|next| is_moved(op, next, in_loop) && !is_own(next)) {
             let list = [&ops[..at], &[next.clone(), op.clone()], &ops[at + 2..]].concat();
             out.push((format!("`{}` behind `{}`", first_line(op), first_line(next)), false, list));
         }
@@ -193,6 +204,16 @@ fn changed(it: &Instr) -> Vec<Instr> {
         }
         Instr::Arrive(it) => changed_arrivals(it).into_iter().map(Instr::Arrive).collect(),
         Instr::Bulk(it) => changed_copies(it).into_iter().map(Instr::Bulk).collect(),
+        // An answer that goes elsewhere, or is looked for there.
+        Instr::Claim(claim) => {
+            let answer = beside(&claim.answer);
+            let slot = (&claim.slot + 1).floor_mod(&Index::int(3));
+            vec![
+                Instr::Claim(Claim { answer, ..claim.clone() }),
+                Instr::Claim(Claim { slot, ..claim.clone() }),
+            ]
+        }
+        Instr::Take(take) => vec![Instr::Take(Take { answer: beside(&take.answer) })],
         Instr::Turn(it) => {
             let by = |n: i64| Instr::Turn(Turn { turn: &it.turn + n, ..it.clone() });
             // Where it begins, how many there are says nothing.
@@ -221,6 +242,12 @@ fn changed(it: &Instr) -> Vec<Instr> {
         }
         _ => vec![],
     }
+}
+
+/// The answer of another of three slots.
+fn beside(it: &Access) -> Access {
+    let moved = (&it.indices[0] + 4).floor_mod(&Index::int(12));
+    Access { indices: vec![moved], ..it.clone() }
 }
 
 /// A factor that is found in another way.
@@ -267,7 +294,7 @@ fn is_moved(op: &Op, next: &Op, in_loop: bool) -> bool {
 /// Whether two instructions may change places.
 fn commutes(a: &Instr, b: &Instr, in_loop: bool) -> bool {
     let is_release = |it: &Instr| matches!(it, Instr::Arrive(Arrival { bytes: None, .. }));
-    let is_load = |it: &Instr| matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. }));
+    let is_load = |it: &Instr| it.fill().is_some();
     let is_expect = |it: &Instr| matches!(it, Instr::Arrive(Arrival { bytes: Some(_), .. }));
     let is_wait = |it: &Instr| matches!(it.sync(), Some(SyncKind::Wait(_) | SyncKind::Await(_)));
     let either = |f: &dyn Fn(&Instr, &Instr) -> bool| f(a, b) || f(b, a);
@@ -285,9 +312,26 @@ fn commutes(a: &Instr, b: &Instr, in_loop: bool) -> bool {
         || either(&|a, b| *a == Instr::Fence(Fence::Wgmma) && !uses_registers(b))
         // A fence between the proxies may stand anywhere on the way from one to the other.
         || either(&|a, b| *a == Instr::Fence(Fence::Async) && matches!(b, Instr::Barrier(_)))
+        // Its own answer tells the claimer that the phase before is over.
+        || either(&|a, b| waits_for(a, READ) && is_expect(b) && concerns_answers(b))
+        // An answer comes by itself, so that it may be waited for at any time behind the claim.
+        || either(&|a, b| waits_for(a, ANSWERED) && !concerns_answers(b))
         // Whoever waits for two things may wait for either first.
         || (is_wait(a) && is_wait(b))
 }
+
+fn waits_for(it: &Instr, name: &str) -> bool {
+    matches!(it, Instr::Await(it) if it.barrier.as_str() == name)
+}
+
+fn concerns_answers(it: &Instr) -> bool {
+    let expects = matches!(it, Instr::Arrive(it) if it.barrier.as_str() == ANSWERED);
+    expects || matches!(it, Instr::Claim(_) | Instr::Take(_))
+}
+
+/// What the mbarriers are called that tell of answers to claims, and of those who have read them.
+const ANSWERED: &str = "tile_full";
+const READ: &str = "tile_empty";
 
 fn uses_registers(it: &Instr) -> bool {
     matches!(it, Instr::Wgmma(_) | Instr::Store(..) | Instr::Tensor(_))

@@ -5,7 +5,7 @@ use ir::{Index, Instr};
 use super::{
     error::PhaseError,
     program::Program,
-    survey::{Barrier, Survey, arrival, load},
+    survey::{Barrier, Survey, arrival, fill},
 };
 
 /// Checks that wherever a phase begins to expect bytes, as many bytes have been asked for as were expected before, and so at the end; and
@@ -20,7 +20,7 @@ pub(super) fn check(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), Ph
             let bytes = arrival(it, name).and_then(|it| it.bytes.as_ref()?.as_int());
             bytes.unwrap_or(0)
         };
-        let come = |it: &Instr| load(it, name).map_or(0, |it| survey.bytes(it.0));
+        let come = |it: &Instr| fill(it, name).map_or(0, |it| survey.bytes(&it));
         let uncounted = |instr: &'static str| PhaseError::Uncounted { barrier: name.clone(), instr };
         for event in uses.arrivals.iter().chain(&uses.awaits) {
             let count = |weight: &dyn Fn(&Instr) -> i64| program.before(event.node, weight, &event.bounds);
@@ -51,7 +51,7 @@ fn of_one(survey: &Survey<'_>, barrier: &Barrier<'_>, program: &Program<'_>) -> 
     let expected = program.instrs().find_map(|(node, it)| Some((node, arrival(it, name)?.bytes.clone()?)));
     let list = expected.as_ref().and_then(|it| program.parent(it.0));
     let beside = program.children(list).iter().filter_map(|it| program.op(*it).instr());
-    let come: i64 = beside.filter_map(|it| Some(survey.bytes(load(it, name)?.0))).sum();
+    let come: i64 = beside.filter_map(|it| Some(survey.bytes(&fill(it, name)?))).sum();
     let expected = expected.map_or(Index::int(0), |it| it.1);
     let come = Index::int(come);
     let when = if expected == come { "not under the same conditions" } else { "beside the first of them" };

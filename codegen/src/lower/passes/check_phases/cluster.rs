@@ -1,13 +1,11 @@
 //! Blocks of a cluster do the same, where one hears of the other, and none waits for a role that does not come.
 
-use ir::{
-    BulkCopy, BulkKind, Index, Kernel, Less, Name, Op, Participants, Scope, SyncKind, ThreadAxis, axis_var,
-};
+use ir::{Index, Instr, Kernel, Less, Name, Op, Participants, Scope, SyncKind, ThreadAxis, axis_var};
 
 use super::{
     error::{PhaseError, Remote},
     program::Program,
-    survey::{Barrier, Survey, Use, load},
+    survey::{Barrier, Survey, Use, fill},
 };
 use crate::lower::LowerError;
 
@@ -81,6 +79,11 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
 fn expect_told(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> {
     let refuse = |why| Err(PhaseError::Remote { barrier: barrier.name.clone(), why });
     let at_first = barrier.uses.iter().any(|it| it.at_first);
+    // An answer says the same in all blocks, so that whoever waits in his own knows what the others know.
+    let claims = |(program, it): (&Program<'_>, &Use)| {
+        it.loads.iter().any(|it| matches!(program.op(it.node).instr(), Some(Instr::Claim(_))))
+    };
+    let tells_all = survey.programs.iter().zip(&barrier.uses).any(claims);
     for (program, uses) in survey.programs.iter().zip(&barrier.uses) {
         for event in &uses.arrivals {
             if uses.at_first != at_first {
@@ -92,10 +95,12 @@ fn expect_told(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseEr
                 return refuse(Remote::Unheard);
             }
         }
-        let copies = uses.loads.iter().filter_map(|it| load(program.op(it.node).instr()?, barrier.name));
-        let tells_first = |it: &BulkCopy| matches!(it.kind, BulkKind::Load { at_first: true, .. });
-        if copies.into_iter().any(|it| tells_first(it.0) != at_first) {
+        let mut copies = uses.loads.iter().filter_map(|it| fill(program.op(it.node).instr()?, barrier.name));
+        if copies.any(|it| it.at_first != at_first) {
             return refuse(Remote::Elsewhere);
+        }
+        if tells_all {
+            continue;
         }
         if uses.awaits.iter().any(|it| program.is_led_for_cluster(it.node) != at_first) {
             return refuse(Remote::Elsewhere);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir::{BulkCopy, Instr, Kernel, Mode, Name, Scope};
+use ir::{Instr, Kernel, Mode, Name, Scope};
 
 use super::{
     error::PhaseError,
@@ -48,7 +48,7 @@ fn touches<'a>(survey: &Survey<'a>) -> Vec<Touch<'a>> {
     let mut out = vec![];
     for (number, program) in survey.programs.iter().enumerate() {
         for (_, it) in program.instrs() {
-            let is_box = matches!(it, Instr::Bulk(BulkCopy { kind: ir::BulkKind::Load { .. }, .. }));
+            let is_box = it.fill().is_some();
             it.each_effect(&mut |effect| {
                 let buffer = &effect.access.buffer;
                 let is_local = survey.alloc(buffer).is_some_and(|it| it.scope == Scope::Local);
@@ -79,6 +79,6 @@ pub(super) fn touching<'p, 'a>(
             let is_sum = own.is_some_and(|own| std::ptr::eq(own, effect.access));
             touches |= !is_sum && buffers.contains(&&effect.access.buffer);
         });
-        touches && !matches!(it, Instr::Bulk(BulkCopy { kind: ir::BulkKind::Load { .. }, .. }))
+        touches && it.fill().is_none()
     })
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Access, Effect, Factor, Fence, Instr, Name, Proxy, Scope, SyncKind, Wgmma, arith::Bounds};
+use ir::{
+    Access, Effect, Factor, Fence, Instr, Name, Participants, Proxy, Scope, SyncKind, Wgmma, arith::Bounds,
+};
 
 use super::{
     error::PhaseError,
@@ -88,7 +90,8 @@ fn find_fence(
     later: &Later<'_>,
     state: ProxyOrder,
 ) -> Result<(), PhaseError> {
-    let mut search = Touched { program, later, missing: None };
+    let mut search = Touched { program, later, leader: program.leader(node), missing: None };
+    let state = Fenced { order: state, by_leader: false };
     let walked = Walk::new(program, &mut search).before(node, bounds, state);
     if let Some(buffer) = search.missing {
         return Err(PhaseError::Unfenced { buffer, fence: "async", what: "what hardware does there" });
@@ -172,7 +175,17 @@ impl Later<'_> {
 struct Touched<'s, 'a> {
     program: &'s Program<'a>,
     later: &'s Later<'s>,
+    /// Which one of several threads the walk began with, if it was one.
+    leader: Option<Participants>,
     missing: Option<Name>,
+}
+
+/// What has been found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Fenced {
+    order: ProxyOrder,
+    /// Whether the one thread that the walk began with has a fence: it needs no barrier behind what it did itself.
+    by_leader: bool,
 }
 
 /// What orders a place before the access of hardware that a walk began at.
@@ -187,25 +200,28 @@ enum ProxyOrder {
 }
 
 impl Search for Touched<'_, '_> {
-    type State = ProxyOrder;
+    type State = Fenced;
 
-    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut ProxyOrder) {
+    fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Fenced) {
+        let leader = self.program.leader(node);
+        let by_same = leader.is_some() && leader == self.leader;
         it.each_effect(&mut |effect| {
-            if effect.proxy == Proxy::Generic && self.later.comes_after(&effect, view) {
+            let is_fenced = by_same && state.by_leader;
+            if effect.proxy == Proxy::Generic && !is_fenced && self.later.comes_after(&effect, view) {
                 self.missing.get_or_insert(effect.access.buffer.clone());
             }
         });
-        let by_all = self.program.leader(node).is_none();
-        match (it.sync(), *state) {
-            (Some(SyncKind::Barrier), ProxyOrder::None) => *state = ProxyOrder::Barrier,
-            (Some(SyncKind::Fence(Fence::Async)), ProxyOrder::Barrier) if by_all => {
-                *state = ProxyOrder::FenceAndBarrier;
+        match (it.sync(), state.order) {
+            (Some(SyncKind::Fence(Fence::Async)), _) if by_same => state.by_leader = true,
+            (Some(SyncKind::Barrier), ProxyOrder::None) => state.order = ProxyOrder::Barrier,
+            (Some(SyncKind::Fence(Fence::Async)), ProxyOrder::Barrier) if leader.is_none() => {
+                state.order = ProxyOrder::FenceAndBarrier;
             }
             _ => {}
         }
     }
 
-    fn done(&self, state: &ProxyOrder) -> bool {
-        *state == ProxyOrder::FenceAndBarrier || self.missing.is_some()
+    fn done(&self, state: &Fenced) -> bool {
+        state.order == ProxyOrder::FenceAndBarrier || self.missing.is_some()
     }
 }

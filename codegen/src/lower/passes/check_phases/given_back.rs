@@ -105,7 +105,8 @@ impl Search for GivenBack<'_, '_> {
                 // Whoever leads has started it and waits for it.
                 Completion::WithGroup(Group::Tcgen05) => state.groups_are_over() && (state.met || is_own),
                 Completion::WithGroup(Group::Wgmma) => state.are_over(),
-                _ => state.met,
+                // What the same thread has read is over.
+                _ => state.met || is_own,
             };
             if !is_over && !numbers.iter().all(|it| self.is_beyond(it, view)) {
                 self.found.get_or_insert_with(|| first_buffer(self.ring, it));

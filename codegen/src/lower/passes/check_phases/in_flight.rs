@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Access, Arrival, BulkKind, Completion, Group, Index, Instr, Less, Mode, Name, Participants, Scope,
-    SyncKind, ThreadAxis, access::Disjointness, axis_var,
+    Access, Arrival, Completion, Group, Index, Instr, Less, Mode, Name, Participants, Scope, SyncKind,
+    ThreadAxis, access::Disjointness, axis_var,
 };
 
 use super::{
@@ -120,8 +120,7 @@ impl Search for InFlight<'_, '_> {
     type State = GroupsLeft;
 
     fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut GroupsLeft) {
-        let is_load = matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. }));
-        if it.completion() == Completion::WithGroup(self.group) && !state.are_over() && !is_load {
+        if it.completion() == Completion::WithGroup(self.group) && !state.are_over() {
             let meets = self.meets(it, view);
             self.found = self.found.take().or(meets);
         }

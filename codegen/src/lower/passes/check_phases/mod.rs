@@ -40,7 +40,7 @@ fn check(module: &Module, kernel: &Kernel) -> Result<(), PhaseError> {
         return Ok(());
     }
     let mut known = ir::arith::Bounds::default();
-    module.dims.iter().for_each(|it| known.insert_dim(it));
+    module.dims.iter().chain(&kernel.claims).for_each(|it| known.insert_dim(it));
     let blocks = kernel.launch.iter().filter(|it| !it.0.is_thread());
     blocks.for_each(|(axis, extent)| known.insert(&ir::axis_var(*axis), extent));
     let survey = Survey::new(kernel, &known)?;

@@ -9,7 +9,8 @@ use ir::{Index, Instr, Less};
 
 use super::{
     error::PhaseError,
-    survey::{Barrier, Survey, Use, arrival, phase},
+    program::Program,
+    survey::{Barrier, Event, Survey, Use, arrival, phase},
     witness,
 };
 
@@ -33,9 +34,19 @@ fn totals(survey: &Survey<'_>, barrier: &Barrier<'_>) -> Result<(), PhaseError> 
     let arrives = |it: &Instr| i64::from(arrival(it, name).is_some());
     let uncounted = || PhaseError::Uncounted { barrier: name.clone(), instr: "await" };
     // What comes to the memory of a block it has to wait for before it ends: boxes, and what other blocks do there.
-    // Blocks whose threads tell the first one something that nobody waits for any more meet when they give tensor memory back.
-    let is_met = |it: &Use| it.at_first && it.loads.is_empty();
-    let has_to_end = barrier.uses.iter().any(|it| !it.loads.is_empty() || it.is_remote() && !is_met(it));
+    // Pairs of blocks whose threads tell each other something that nobody waits for any more meet when they give tensor memory back.
+    let is_late = |program: &Program<'_>, it: &Event| {
+        program.op(it.node).instr().and_then(|it| arrival(it, name)).is_some_and(|it| it.is_late)
+    };
+    let is_met = |program: &Program<'_>, it: &Use| {
+        let meets = it.at_first || survey.multiplies_in_pairs();
+        meets && it.loads.is_empty() && !it.arrivals.iter().any(|it| is_late(program, it))
+    };
+    let has_to_end = survey
+        .programs
+        .iter()
+        .zip(&barrier.uses)
+        .any(|(program, it)| !it.loads.is_empty() || it.is_remote() && !is_met(program, it));
     let mut is_awaited = false;
     for (filler, _) in survey.programs.iter().zip(&barrier.uses).filter(|it| !it.1.arrivals.is_empty()) {
         let begun = filler.total(&arrives).ok_or_else(uncounted)?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ir::{Access, BulkCopy, Index, Instr, Op, arith::Bounds};
+use ir::{Access, Fill, Index, Instr, Op, arith::Bounds};
 
 use super::{
     error::{Outside, PhaseError},
-    survey::{Survey, equal, load, settled},
+    survey::{Survey, equal, fill, settled},
     walk::{Search, TooFar, View, Walk},
     windows::{ByNode, Ring},
 };
@@ -56,10 +56,10 @@ fn slot(ring: &Ring<'_, '_>, access: &Access, bounds: &Bounds) -> Vec<Index> {
     let program = &ring.survey.programs[ring.filler];
     let loads = ring.full.uses[ring.filler].loads.iter();
     let boxes: Vec<_> = loads
-        .filter_map(|it| Some(load(program.op(it.node).instr()?, ring.full.name)?.0))
-        .filter(|it| it.shared.first.buffer == access.buffer)
+        .filter_map(|it| fill(program.op(it.node).instr()?, ring.full.name))
+        .filter(|it| it.place.buffer == access.buffer)
         .collect();
-    let is_compared = |dim: usize| boxes.iter().any(|it| it.shared.extents.get(dim) == Some(&1));
+    let is_compared = |dim: usize| boxes.iter().any(|it| it.extents.get(dim) == Some(&1));
     let dims = access.indices.iter().enumerate().filter(|(dim, _)| is_compared(*dim));
     dims.map(|(_, it)| it.clone()).collect()
 }
@@ -96,12 +96,12 @@ impl Search for Source<'_, '_> {
     type State = Progress;
 
     fn look(&mut self, node: usize, it: &Instr, view: &View, state: &mut Progress) {
-        let Some((copy, _)) = load(it, self.ring.full.name) else { return };
-        if copy.shared.first.buffer != self.access.buffer {
+        let Some(fill) = fill(it, self.ring.full.name) else { return };
+        if fill.place.buffer != self.access.buffer {
             return;
         }
         let place = Place { survey: self.ring.survey, slots: self.ring.full.slots };
-        if !place.is_of(copy, self.access, view) {
+        if !place.is_of(&fill, self.access, view) {
             return;
         }
         state.found = true;
@@ -144,11 +144,11 @@ struct Place<'s, 'a> {
 impl Place<'_, '_> {
     /// Whether a box goes to the slot of an access: whether the subscripts are the same in which it has one element, or in a
     /// flat buffer those of the slot.
-    fn is_of(&self, copy: &BulkCopy, access: &Access, view: &View) -> bool {
+    fn is_of(&self, fill: &Fill<'_>, access: &Access, view: &View) -> bool {
         let bounds = &view.bounds;
-        let first = &copy.shared.first;
-        if first.indices.len() == copy.shared.extents.len() {
-            let mut all = first.indices.iter().zip(&copy.shared.extents).zip(&access.indices);
+        let first = fill.place;
+        if first.indices.len() == fill.extents.len() {
+            let mut all = first.indices.iter().zip(fill.extents).zip(&access.indices);
             return all
                 .all(|((a, extent), b)| *extent != 1 || equal(bounds, &view.shown(a), &view.at_start(b)));
         }

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use ir::{
-    Access, Alloc, Arrival, BulkCopy, BulkKind, Index, Instr, Kernel, Mbarriers, Name, Op, Participants,
-    Phase, Scope, SyncKind, ThreadAxis, Tile, arith::Bounds,
+    Access, Alloc, Arrival, Fill, Index, Instr, Kernel, Mbarriers, Name, Op, Participants, Phase, Scope,
+    SyncKind, ThreadAxis, Tile, arith::Bounds,
 };
 
 use super::{
@@ -115,7 +115,13 @@ impl<'a> Survey<'a> {
             let sums = sums(&programs, name);
             let uses = programs.iter().map(|program| Use::new(program, name, it.slots, &sums));
             let mut uses = uses.collect::<Result<Vec<_>, _>>()?;
-            for it in &mut uses {
+            for (program, it) in programs.iter().zip(&mut uses) {
+                // The first block of a cluster claims, and its answer comes to all.
+                let claims = |it: &Event| matches!(program.op(it.node).instr(), Some(Instr::Claim(_)));
+                if it.loads.iter().any(claims) {
+                    let axes = kernel.launch.keys().filter(|it| it.is_cluster());
+                    it.sent.extend(axes.filter(|it| kernel.blocks_along([*it]) > 1));
+                }
                 it.times *= if it.at_first {
                     kernel.cluster_blocks()
                 } else {
@@ -144,19 +150,20 @@ impl<'a> Survey<'a> {
         Ok(Survey { programs, barriers, allocs, kernel })
     }
 
+    /// Whether two blocks compute products together: they meet at the end then.
+    pub(super) fn multiplies_in_pairs(&self) -> bool {
+        self.kernel.multiplies_in_pairs()
+    }
+
     /// The memory of a name.
     pub(super) fn alloc(&self, name: &Name) -> Option<&'a Alloc> {
         self.allocs.iter().find(|it| it.name == *name).copied()
     }
 
-    /// How many bytes come for a box: those that are asked for here, and those that the other blocks send by the same statement.
-    pub(super) fn bytes(&self, it: &BulkCopy) -> i64 {
-        let element = self.alloc(&it.shared.first.buffer).map_or(0, |it| it.dtype.bytes_i64());
-        let along = match &it.kind {
-            BulkKind::Load { along, .. } => along.as_slice(),
-            BulkKind::Store | BulkKind::Add => &[],
-        };
-        it.shared.extents.iter().product::<i64>() * element * self.kernel.blocks_along(along)
+    /// How many bytes come: those that are asked for here, and those that the other blocks send by the same statement.
+    pub(super) fn bytes(&self, it: &Fill<'_>) -> i64 {
+        let element = self.alloc(&it.place.buffer).map_or(0, |it| it.dtype.bytes_i64());
+        it.elements() * element * self.kernel.blocks_along(it.along.as_slice())
     }
 
     /// Which of so many slots of a buffer a box of an access is in: the first subscript, or what stands for it in a flat one.
@@ -237,12 +244,10 @@ impl Use {
                 event.in_step(barrier, "wait", &phase.slot, Some(&phase.phase), slots, out.offset)?;
                 alike(&mut out.waiting)?;
                 out.awaits.push(event);
-            } else if let Some((copy, slot)) = load(it, barrier) {
-                if let BulkKind::Load { along, .. } = &copy.kind {
-                    out.sent.extend(along);
-                }
+            } else if let Some(fill) = fill(it, barrier) {
+                out.sent.extend(fill.along);
                 let event = event(&arrives)?;
-                event.in_step(barrier, "copy", slot, None, slots, -1)?;
+                event.in_step(barrier, "copy", fill.slot, None, slots, -1)?;
                 alike(&mut out.arriving)?;
                 out.loads.push(event);
             } else if sum(it, sums).is_some() {
@@ -341,13 +346,7 @@ pub(super) fn phase<'i>(it: &'i Instr, barrier: &Name) -> Option<&'i Phase> {
     }
 }
 
-/// The copy of a box that counts for them.
-pub(super) fn load<'i>(it: &'i Instr, barrier: &Name) -> Option<(&'i BulkCopy, &'i Index)> {
-    match it {
-        Instr::Bulk(copy) => match &copy.kind {
-            BulkKind::Load { barrier: own, slot, .. } if own == barrier => Some((copy, slot)),
-            _ => None,
-        },
-        _ => None,
-    }
+/// What comes and counts for them.
+pub(super) fn fill<'i>(it: &'i Instr, barrier: &Name) -> Option<Fill<'i>> {
+    it.fill().filter(|it| it.barrier == barrier)
 }

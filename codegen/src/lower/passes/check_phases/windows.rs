@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Index, Instr, Less, Name, Tile, arith::Bounds};
+use ir::{Access, Index, Instr, Less, Name, arith::Bounds};
 
 use super::{
     error::{Outside, PhaseError, Remote},
@@ -15,7 +15,7 @@ use super::{
     given_back::{GivenBack, Numbers},
     program::{ActiveThreads, Program},
     refill::source,
-    survey::{Barrier, Event, Survey, Who, arrival, equal, load, phase, sum},
+    survey::{Barrier, Event, Survey, Who, arrival, equal, fill, phase, sum},
     walk::Walk,
 };
 
@@ -49,7 +49,9 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
                 let ring = Ring { survey, full, buffers: buffers.clone(), filler, reader };
                 if reader == filler {
                     ring.own()?;
-                } else {
+                }
+                // Other blocks fill its slots, too, and are others in that.
+                if reader != filler || !full.uses[filler].sent.is_empty() {
                     ring.of_another()?;
                 }
                 ring.is_answered()?;
@@ -62,7 +64,7 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
 /// The buffers whose boxes count for some mbarriers, and those of the sums that do.
 fn filled<'a>(survey: &Survey<'a>, full: &Barrier<'a>) -> Vec<&'a Name> {
     let instrs = survey.programs.iter().flat_map(Program::instrs);
-    let box_of = |it| Some(&load(it, full.name)?.0.shared.first.buffer);
+    let box_of = |it| Some(&fill(it, full.name)?.place.buffer);
     instrs.filter_map(|(_, it)| box_of(it)).chain(full.sums.iter().copied()).collect()
 }
 
@@ -73,7 +75,7 @@ impl Ring<'_, '_> {
         let uses = &self.full.uses;
         let waits = !uses[self.reader].awaits.is_empty();
         let touches = touching(&self.survey.programs[self.reader], &self.buffers).next().is_some();
-        if uses[self.filler].sent.is_empty() || !waits || (touches && self.reader != self.filler) {
+        if uses[self.filler].sent.is_empty() || !waits || touches {
             return Ok(());
         }
         Err(PhaseError::Remote { barrier: self.full.name.clone(), why: Remote::NotFree })
@@ -145,9 +147,8 @@ impl Ring<'_, '_> {
         let slots = self.full.slots;
         for Event { node, number, bounds } in &self.full.uses[self.filler].loads {
             let it = self.survey.programs[self.filler].op(*node).instr();
-            let Some(tile) = it.and_then(|it| self.filled_by(it)) else { continue };
+            let Some((first, extents)) = it.and_then(|it| self.filled_by(it)) else { continue };
             let number = bounds.simplify(&(number + -1));
-            let (first, extents) = (&tile.first, &tile.extents);
             let slot = self.survey.slot(first, extents, slots, bounds);
             if !slot.as_ref().is_some_and(|slot| is_of(slot, &number, slots, bounds)) {
                 let (barrier, what, phase) = (self.full.name.clone(), "copy", None);
@@ -158,10 +159,10 @@ impl Ring<'_, '_> {
         Ok(())
     }
 
-    /// What a statement fills of a slot.
-    fn filled_by<'i>(&self, it: &'i Instr) -> Option<&'i Tile> {
-        let of_box = load(it, self.full.name).map(|it| &it.0.shared);
-        of_box.or_else(|| sum(it, &self.full.sums))
+    /// What a statement fills of a slot: the first element, and how many in each dimension.
+    fn filled_by<'i>(&self, it: &'i Instr) -> Option<(&'i Access, &'i [i64])> {
+        let of_box = fill(it, self.full.name).map(|it| (it.place, it.extents));
+        of_box.or_else(|| sum(it, &self.full.sums).map(|it| (&it.first, &*it.extents)))
     }
 
     /// Which numbers a touch has: one for each slot that it is to.

@@ -1,6 +1,6 @@
 //! The order in which roles, run as one program, find all that they wait for.
 
-use ir::{BulkKind, Instr, Less, Name, Op};
+use ir::{Instr, Less, Name, Op};
 
 use super::{
     error::PhaseError,
@@ -13,7 +13,7 @@ pub(super) fn check(survey: &Survey<'_>) -> Result<(), PhaseError> {
     // Those who copy go first, then those who multiply for others.
     let rank = |program: usize| {
         let of = |is_it: &dyn Fn(&Instr) -> bool| survey.programs[program].instrs().any(|it| is_it(it.1));
-        let copies = of(&|it| matches!(it, Instr::Bulk(it) if matches!(it.kind, BulkKind::Load { .. })));
+        let copies = of(&|it| it.fill().is_some());
         let multiplies = || of(&|it| survey.barriers.iter().any(|of| sum(it, &of.sums).is_some()));
         let place = if copies { 0 } else { 2 - usize::from(multiplies()) };
         (place, program)

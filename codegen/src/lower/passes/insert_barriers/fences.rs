@@ -22,6 +22,10 @@ pub(super) fn insert(kernel: &mut Kernel) {
         let mut out = BTreeSet::new();
         for op in &kernel.body {
             op.each_instr(&mut |it| {
+                // Where answers are taken, there is a fence already.
+                if matches!(it, Instr::Take(_)) {
+                    return;
+                }
                 it.each_effect(&mut |it| {
                     if wanted(it.proxy, it.mode.writes()) {
                         out.insert(it.access.buffer.clone());
@@ -73,7 +77,8 @@ fn fenced(ops: Vec<Op>, after: After, is_led: bool) -> Vec<Op> {
                 Some(SyncKind::Arrive(it)) => after == After::Reads && !is_led && !it.is_late,
                 _ => false,
             };
-            if tells {
+            let is_fenced = matches!(out.last(), Some(Op::Instr(Instr::Fence(Fence::Async), _)));
+            if tells && !is_fenced {
                 out.push(Op::Instr(Instr::Fence(Fence::Async), origin.clone()));
             }
         }

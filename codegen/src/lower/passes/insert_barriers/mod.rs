@@ -53,13 +53,14 @@ use crate::lower::{
 /// What blocks of a cluster see as one is ordered first, by barriers of the cluster, which are ones of its blocks, too ([`cluster`]).
 pub(crate) fn insert_barriers(mut module: Module) -> Result<Module, LowerError> {
     for kernel in &mut module.kernels {
+        let dims: Vec<Name> = module.dims.iter().chain(&kernel.claims).cloned().collect();
         kernel.body = if kernel.roles.is_empty() {
             for team in cluster::team(kernel).into_iter().chain(Team::all(kernel, Participants::Block)) {
-                kernel.body = with_barriers(&module.dims, &module.args, kernel, &team)?;
+                kernel.body = with_barriers(&dims, &module.args, kernel, &team)?;
             }
             std::mem::take(&mut kernel.body)
         } else {
-            by_role(&module.dims, &module.args, kernel)?
+            by_role(&dims, &module.args, kernel)?
         };
         fences::insert(kernel);
     }

@@ -78,6 +78,19 @@ pub(crate) fn blocks_per_sm(stmt: &Stmt) -> Option<i64> {
     most
 }
 
+/// The dimension that stands for how many blocks one of the kernel takes the place of, if blocks do.
+pub(crate) fn claims(stmt: &Stmt) -> Option<Name> {
+    let (mut claims, mut count) = (false, None);
+    stmt.walk(&mut |stmt| {
+        let Stmt::Loop(it) = stmt else { return };
+        claims |= it.attrs.claims;
+        if it.attrs.is_independent && count.is_none() {
+            count = it.extent.as_var().cloned();
+        }
+    });
+    count.filter(|_| claims)
+}
+
 /// Whether a kernel starts before what is ahead of it has ended: one of its loops asks for it, and the target can do it.
 pub(crate) fn programmatic_launch(stmt: &Stmt, target: &Target) -> bool {
     let mut asked = false;

@@ -1,6 +1,7 @@
 //! From `Func` to `Kernel`: blocks become conditions and stores, bound loops become launch axes.
 
 pub(crate) mod bulk;
+mod claims;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod parallel;
@@ -91,9 +92,10 @@ pub(crate) fn lower_blocks(func: Func, target: &Target) -> Result<Module, LowerE
         let mbarriers = bulk::mbarriers(&func, &kernel.body);
         let (args, blocks_per_sm) = (used(&kernel.body, &args), kernels::blocks_per_sm(stmt));
         let programmatic_launch = kernels::programmatic_launch(stmt, target);
-        kernels.push(Kernel { args, blocks_per_sm, programmatic_launch, maps, mbarriers, ..kernel });
+        let claims = kernels::claims(stmt);
+        kernels.push(Kernel { args, blocks_per_sm, programmatic_launch, maps, mbarriers, claims, ..kernel });
     }
-    Ok(Module { name: func.name, dims: func.dims, args, kernels })
+    claims::placed(Module { name: func.name, dims: func.dims, args, kernels })
 }
 
 /// Where each temporary is allocated: at a loop or the top of its kernel, or nowhere, being a global argument.

@@ -18,7 +18,7 @@ pub(super) fn changes_in<'a>(func: &Func, around: &[&'a Loop], block: &Block) ->
     let nests = Nest::all(func);
     let nest = nests.iter().find(|it| it.block.name == block.name)?;
     let in_turn = |it: &Loop| match it.kind {
-        LoopKind::Bound(_) => it.attrs.persistent.is_some(),
+        LoopKind::Bound(_) => it.attrs.repeats_in_block(),
         LoopKind::Serial | LoopKind::Unrolled | LoopKind::Parallel | LoopKind::Vectorized => true,
     };
     let mut repeated =

@@ -210,7 +210,7 @@ impl<'a> Nest<'a> {
     fn expect_counted(&self) -> Result<(), Obstacle> {
         let is_uniform = |name: &Name| {
             let is_block = |it: &&&Loop| {
-                matches!(it.kind, LoopKind::Bound(axis) if !axis.is_thread()) && it.attrs.persistent.is_none()
+                matches!(it.kind, LoopKind::Bound(axis) if !axis.is_thread()) && !it.attrs.repeats_in_block()
             };
             self.func.dims.contains(name) || self.around.iter().filter(is_block).any(|it| it.var == *name)
         };
