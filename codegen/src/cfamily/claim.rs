@@ -42,7 +42,8 @@ impl Printer<'_> {
                     printer.line(&format!("{} = {word}{by};", axis_var(axis)));
                 }
             }
-            let count = printer.frame.claims.clone().expect("the verifier asks for it");
+            let count =
+                printer.frame.claims.clone().expect("`check_instructions` refuses a kernel without it");
             printer.line(&format!("++{};", identifier(&count)));
         });
     }

@@ -54,6 +54,8 @@ pub(super) fn check_instructions(module: &Module, kernel: &Kernel, target: &Targ
                     && let Err(why) = cp_async(place, value, &|name| memory.get(name).copied())
                 {
                     missing.get_or_insert(format!("an asynchronous copy to `{}`: {why}", place.buffer));
+                } else if kernel.claims.is_none() && matches!(it, Instr::Claim(_) | Instr::Take(_)) {
+                    missing.get_or_insert(format!("{} in a kernel that counts no blocks", it.word()));
                 } else if !is_laid_out(it) {
                     missing.get_or_insert(format!("{} on a matrix without a layout", it.word()));
                 }

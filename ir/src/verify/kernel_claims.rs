@@ -62,20 +62,17 @@ impl Verifier<'_> {
     pub(super) fn claim(&mut self, instr: &Instr, it: &Claim) {
         self.answer(instr, &it.answer);
         self.mbarrier(&it.barrier);
-        if self.kernel.claims.is_none() {
-            self.report(Kind::Claims { what: "a kernel that claims blocks counts them" });
-        }
     }
 
     pub(super) fn take(&mut self, instr: &Instr, it: &Take) {
         self.answer(instr, &it.answer);
+    }
+
+    /// Checks where an answer is, and that the kernel counts what comes of it.
+    fn answer(&mut self, instr: &Instr, it: &Access) {
         if self.kernel.claims.is_none() {
             self.report(Kind::Claims { what: "a kernel that claims blocks counts them" });
         }
-    }
-
-    /// Checks where an answer is.
-    fn answer(&mut self, instr: &Instr, it: &Access) {
         self.expect_scope(instr, it, &[Scope::Shared]);
         let has_room = self
             .memory(&it.buffer)
