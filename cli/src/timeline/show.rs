@@ -16,7 +16,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tuner::build::target_word;
 
-use super::{Story, print, svg::draw};
+use super::{
+    Story, print,
+    svg::{self, draw},
+};
 use crate::{
     build::{compile_cuda, lowered, source},
     constant::{True, word},
@@ -41,7 +44,7 @@ pub(crate) fn show(
     }
     let story = story(func, &lowered.module, timelines, target);
     if let Some((file, force)) = svg {
-        new_file::write(file, draw(&story).as_bytes(), force)?;
+        new_file::write(file, svg::file(&story).as_bytes(), force)?;
     }
     let Story { pipelines, kernels, expected } = &story;
     shell.report(&Timelines {

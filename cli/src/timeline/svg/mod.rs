@@ -34,8 +34,18 @@ pub(crate) const COLOURS: [(&str, &str); 6] = [
     ("#c9eef0", "#2b8a90"),
 ];
 
-/// All of them, one under the other.
+/// All of them, one under the other, as a part of a page.
 pub(super) fn draw(story: &Story) -> String {
+    drawing(story, "")
+}
+
+/// All of them, one under the other, as a file of its own.
+pub(super) fn file(story: &Story) -> String {
+    drawing(story, &format!("{DARK}\n"))
+}
+
+/// All of them, with a style of their own. A page may forbid one, as that of the studio does.
+fn drawing(story: &Story, style: &str) -> String {
     let width = story.pipelines.iter().map(|it| Picture::new(it).width()).max().unwrap_or(0).max(MIN_WIDTH);
     let mut pen = Pen { out: String::new(), y: MARGIN - 8, width };
     for (pipelines, consequences) in story.by_kernel() {
@@ -52,8 +62,7 @@ pub(super) fn draw(story: &Story) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"{INK}\">\n\
-         {DARK}\n\
-         <rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" stroke=\"#c3c9d0\"/>\n\
+         {style}<rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"#ffffff\" stroke=\"#c3c9d0\"/>\n\
          {body}</svg>\n",
         width - 1,
         height - 1

@@ -13,7 +13,7 @@ pub(super) const MARGIN: usize = 24;
 /// Ink for what matters, for what explains, and for small print.
 pub(crate) const INK: &str = "#1b1f24";
 pub(crate) const GREY: &str = "#57606a";
-/// What a picture of its own wears where pages are dark; within another page, that decides.
+/// What a picture in a file of its own wears where pages are dark; within another page, that decides.
 pub(crate) const DARK: &str = "<style>@media (prefers-color-scheme: dark) { svg:root { filter: invert(0.9) hue-rotate(180deg); } }</style>";
 /// Barriers, and waits and commits.
 pub(super) const RED: &str = "#b3202b";
