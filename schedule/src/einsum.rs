@@ -1,11 +1,12 @@
 //! Sums of products over a block's iterators, as padding sees them.
 //!
 //! An *einsum* here is a block of one store, each access of which has an iterator of the block alone in each
-//! dimension, or, of an input, any subscript that no padded iterator is in (heads that share one: `h floordiv 4`). Padding makes iterators run further than the data, over zeros: elements beyond it are never read, and a
+//! dimension, or, of an input, any subscript that no padded iterator is in (heads that share one: `h floordiv 4`), or of which it is known how
+//! far it runs (tiles of rows: `i floordiv 128`). Padding makes iterators run further than the data, over zeros: elements beyond it are never read, and a
 //! reduction must not notice them. So a block that reduces over a padded iterator has to add products of which every
 //! factor is zero there.
 
-use ir::{Access, BinaryOp, Block, DType, Iter, IterKind, Name, Stmt, UnaryOp, Value};
+use ir::{Access, BinaryOp, Block, DType, Index, Iter, IterKind, Name, Stmt, UnaryOp, Value};
 
 use crate::TileError;
 
@@ -20,12 +21,12 @@ pub(crate) struct Einsum<'a> {
 }
 
 impl<'a> Einsum<'a> {
-    /// The block as an einsum some iterators of which are to be padded. Refuses what is none.
+    /// The block as an einsum, where `may_be` tells of a subscript of what is read that is not an iterator whether it may be padded. Refuses what
+    /// is none.
     pub(crate) fn of(
         block: &'a Block,
         dtype: &dyn Fn(&Name) -> Option<DType>,
-        is_padded: &dyn Fn(&Name) -> bool,
-        is_input: &dyn Fn(&Name) -> bool,
+        may_be: &dyn Fn(&Access, &Index) -> bool,
     ) -> Result<Einsum<'a>, TileError> {
         let not = |why| TileError::NotAnEinsum { block: block.name.clone(), why };
         let Stmt::Store(store) = &block.body else {
@@ -35,14 +36,12 @@ impl<'a> Einsum<'a> {
             return Err(not("it is guarded; pad it before its loops are split"));
         }
         let place = &store.place;
-        expect_plain(block, place, &|_| true)?;
+        expect_plain(block, place, &|_| false)?;
         let mut all = Vec::new();
         store.value.each_load(&mut |it| all.push(it));
         let mut reads: Vec<&Access> = Vec::new();
         for access in all.into_iter().filter(|it| *it != place) {
-            // Of a temporary, what no subscript reads may not be there.
-            let needs_iterator = |var: &Name| !is_input(&access.buffer) || is_padded(var);
-            expect_plain(block, access, &needs_iterator)?;
+            expect_plain(block, access, &|index| may_be(access, index))?;
             match reads.iter().find(|it| it.buffer == access.buffer) {
                 None => reads.push(access),
                 Some(it) if *it == access => {}
@@ -117,12 +116,12 @@ fn factors(term: &Value, iter: &Name) -> Result<(), &'static str> {
     }
 }
 
-/// Each subscript that a padded iterator is in is that iterator of the block, no two the same.
-fn expect_plain(block: &Block, access: &Access, is_padded: &dyn Fn(&Name) -> bool) -> Result<(), TileError> {
+/// Each subscript is an iterator of the block, no two the same, or another one that may be what it is.
+fn expect_plain(block: &Block, access: &Access, may_be: &dyn Fn(&Index) -> bool) -> Result<(), TileError> {
     for (n, index) in access.indices.iter().enumerate() {
         let iter = index.as_var().and_then(|it| block.find_iter(it));
-        let is_whole = iter.is_none() && !index.vars().is_empty() && !index.any_var(is_padded);
-        if !is_whole && (iter.is_none() || access.indices[..n].contains(index)) {
+        let is_other = iter.is_none() && may_be(index);
+        if !is_other && (iter.is_none() || access.indices[..n].contains(index)) {
             let (block, buffer) = (block.name.clone(), access.buffer.clone());
             return Err(TileError::NotAnIterator { block, buffer, index: index.clone() });
         }

@@ -2,8 +2,8 @@ use std::{fmt, sync::Arc};
 
 use indexmap::IndexMap;
 use ir::{
-    Access, Block, BlockAttrs, Buffer, Func, Index, Iter, IterKind, Less, Literal, Loop, Name, Role, Scope,
-    Stmt, Value, arith::Bounds,
+    Access, Block, BlockAttrs, Buffer, Func, Index, IndexKind, Iter, IterKind, Less, Literal, Loop, Name,
+    Role, Scope, Stmt, Value, arith::Bounds,
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -36,8 +36,9 @@ use crate::{
 /// list with a number for each iterator as in TVM. The copies and the temporary result are always made, also where
 /// sizes fit, so that the names in a script do not depend on sizes: `{buffer}_pad` for each input, `{block}_pad` for the result, and
 /// `{block}_unpad` for the block that writes it back. Conditions that always hold are left out. Move the copies with
-/// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, or, of an input, one that no padded iterator is in, and a
-/// reduction over a padded iterator a sum of products that all depend on it. Pad before loops are split.
+/// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, or, of an input, one that no padded iterator is in or
+/// that is known to run from zero on however far these run (a tile of rows, `i floordiv 128`), and a reduction over a padded iterator a sum of products that all have that
+/// iterator as a subscript. Pad before loops are split.
 ///
 /// Copies in `reuse`, which an earlier step made for another block, are read in place of new ones where these would be the same: a factor that two
 /// products share.
@@ -68,10 +69,13 @@ impl Primitive for PadEinsum {
         let block = state.expect_block(&self.block)?.clone();
         let func = &state.func;
         let factors = self.factors(&block)?;
-        let is_padded =
-            |name: &Name| block.iters.iter().zip(&factors).any(|it| it.0.var == *name && *it.1 > 1);
+        let mut padded = Padded::new(func, &block, &factors);
+        // Of a temporary, what no subscript reads may not be there.
         let is_input = |name: &Name| func.buffers.get(name).is_some_and(|it| it.role == Role::Input);
-        let einsum = Einsum::of(&block, &|name| func.dtype_of(name), &is_padded, &is_input)?;
+        let may_be = |access: &Access, index: &Index| {
+            is_input(&access.buffer) && (!padded.is_in(index) || padded.reach(index).is_some())
+        };
+        let einsum = Einsum::of(&block, &|name| func.dtype_of(name), &may_be)?;
         let loops: Vec<Loop> = func
             .loops_of(&self.block)
             .expect("the block is one of the program's")
@@ -90,13 +94,6 @@ impl Primitive for PadEinsum {
             }
         }
 
-        let bounds = Bounds::of_dims(func);
-        let extents = block.iters.iter().zip(&factors).map(|(iter, factor)| {
-            let by = Index::int(*factor);
-            (iter.var.clone(), bounds.simplify(&(iter.extent.ceil_div(&by) * by)))
-        });
-        let extents = extents.collect();
-        let mut padded = Padded { func: func.clone(), extents, bounds, known: IndexMap::new() };
         padded.known = self.known(state, &einsum, &padded)?;
 
         padded.rewrite(&mut state.func, &einsum, &loops);
@@ -169,12 +166,46 @@ impl PadEinsum {
 struct Padded {
     func: Func,
     extents: IndexMap<Name, Index>,
+    /// The iterators that may run further than before.
+    names: Vec<Name>,
     bounds: Bounds,
     /// The copies that are there already, by what they are of.
     known: IndexMap<Name, Name>,
 }
 
 impl Padded {
+    fn new(func: &Func, block: &Block, factors: &[i64]) -> Padded {
+        let bounds = Bounds::of_dims(func);
+        let all = || block.iters.iter().zip(factors);
+        let extents = all().map(|(iter, factor)| {
+            let by = Index::int(*factor);
+            (iter.var.clone(), bounds.simplify(&(iter.extent.ceil_div(&by) * by)))
+        });
+        let extents = extents.collect();
+        let names = all().filter(|it| *it.1 > 1).map(|it| it.0.var.clone()).collect();
+        Padded { func: func.clone(), extents, names, bounds, known: IndexMap::new() }
+    }
+
+    /// Whether a padded iterator is in a subscript.
+    fn is_in(&self, index: &Index) -> bool {
+        index.any_var(&|it| self.names.contains(it))
+    }
+
+    /// How many values a subscript has that is not an iterator, from zero on; nothing where that is not known.
+    fn reach(&self, index: &Index) -> Option<Index> {
+        let mut bounds = self.bounds.clone();
+        self.extents.iter().for_each(|(var, extent)| bounds.insert(var, extent));
+        match (bounds.interval(index), index.kind()) {
+            ((Some(0..), Some(most)), _) => Some(Index::int(most + 1)),
+            (_, IndexKind::FloorDiv(a, b)) => {
+                let extent = a.as_var().and_then(|it| self.extents.get(it))?;
+                b.as_int().filter(|it| *it > 0)?;
+                Some(self.bounds.simplify(&extent.ceil_div(b)))
+            }
+            _ => None,
+        }
+    }
+
     fn rewrite(&self, func: &mut Func, einsum: &Einsum<'_>, loops: &[Loop]) {
         let Einsum { block, place, reads, .. } = einsum;
         let mut renamed: Vec<(Name, Name)> = Vec::new();
@@ -219,10 +250,12 @@ impl Padded {
         nest::insert(func, &Spot { within: None, at }, Stmt::seq(copies));
     }
 
-    /// How far the iterator that a subscript is will run; all that there is where it is none.
+    /// How far a subscript will run: as the iterator that it is, or as iterators say that are in it; all that there is where none of them is padded.
     fn extent(&self, access: &Access, dim: usize) -> Index {
-        let of_iter = access.indices[dim].as_var().and_then(|it| self.extents.get(it));
-        of_iter.unwrap_or(&self.func.buffers[&access.buffer].shape[dim]).clone()
+        let index = &access.indices[dim];
+        let of_iter = index.as_var().and_then(|it| self.extents.get(it)).cloned();
+        let of_iters = || self.reach(index).filter(|_| self.is_in(index));
+        of_iter.or_else(of_iters).unwrap_or_else(|| self.func.buffers[&access.buffer].shape[dim].clone())
     }
 
     /// Whether a buffer is what the padded copy of an input would be, whole before the block runs.
@@ -251,7 +284,8 @@ impl Padded {
             let (var, extent) = (nest::iterator(&self.func, n), self.extent(access, n));
             bounds.insert(&var, &extent);
             let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
-            let less = Less::new(Index::var(&var), used.unwrap_or_else(|| extent.clone()));
+            let all = || self.func.buffers[&access.buffer].shape[n].clone();
+            let less = Less::new(Index::var(&var), used.unwrap_or_else(all));
             if bounds.prove(&less) != Some(true) {
                 inside.push(less);
             }
