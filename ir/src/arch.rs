@@ -245,6 +245,7 @@ impl TensorRates {
             | DType::I64
             | DType::U16
             | DType::U32
+            | DType::F8e8m0
             | DType::F32
             | DType::F64 => None,
         }

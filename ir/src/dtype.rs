@@ -22,6 +22,8 @@ pub enum DType {
     Tf32,
     F8e4m3,
     F8e5m2,
+    /// Powers of two from 2^-127 to 2^127, by which blocks of narrower numbers are scaled (OCP Microscaling Formats, section 5.4.1): no sign, no zero, no infinity.
+    F8e8m0,
     F32,
     F64,
 }
@@ -31,6 +33,8 @@ impl DType {
     pub fn largest_finite(self) -> f64 {
         match self {
             DType::F8e5m2 => 57344.0,
+            // 2^127
+            DType::F8e8m0 => f64::from_bits(0x47e0_0000_0000_0000),
             DType::F8e4m3 => 448.0,
             DType::F16 => 65504.0,
             // (2 - 2^-7) * 2^127 and (2 - 2^-10) * 2^127
@@ -50,7 +54,7 @@ impl DType {
     }
 
     /// Every type, in declaration order.
-    pub const ALL: [DType; 15] = [
+    pub const ALL: [DType; 16] = [
         DType::Bool,
         DType::I8,
         DType::I16,
@@ -64,6 +68,7 @@ impl DType {
         DType::Tf32,
         DType::F8e4m3,
         DType::F8e5m2,
+        DType::F8e8m0,
         DType::F32,
         DType::F64,
     ];
@@ -71,7 +76,7 @@ impl DType {
     /// The size of one element in bytes.
     pub const fn bytes(self) -> usize {
         match self {
-            DType::Bool | DType::I8 | DType::U8 | DType::F8e4m3 | DType::F8e5m2 => 1,
+            DType::Bool | DType::I8 | DType::U8 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => 2,
             DType::I32 | DType::U32 | DType::Tf32 | DType::F32 => 4,
             DType::I64 | DType::F64 => 8,
@@ -92,6 +97,7 @@ impl DType {
             | DType::Tf32
             | DType::F8e4m3
             | DType::F8e5m2
+            | DType::F8e8m0
             | DType::F32
             | DType::F64 => true,
             DType::Bool
@@ -121,6 +127,7 @@ impl DType {
             DType::Tf32 => "tf32",
             DType::F8e4m3 => "f8e4m3",
             DType::F8e5m2 => "f8e5m2",
+            DType::F8e8m0 => "f8e8m0",
             DType::F32 => "f32",
             DType::F64 => "f64",
         }

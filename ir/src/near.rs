@@ -121,6 +121,9 @@ impl Near {
     #[inline]
     fn rounded(self, dtype: DType, units: f64) -> Near {
         let Near { value, below, above } = self;
+        if dtype == DType::F8e8m0 {
+            return self.to_power_of_two();
+        }
         if !value.is_finite() {
             return if self.is_exact() { self } else { Near::unknown(value) };
         }
@@ -129,6 +132,17 @@ impl Near {
         let (out, limit) =
             (Near { value, below: below + error, above: above + error }, dtype.largest_finite());
         if most + error <= limit { out } else { out.overflowing(dtype, limit) }
+    }
+
+    /// The power of two that it becomes: the errors of its rounding are as large as itself, and it has no sign.
+    fn to_power_of_two(self) -> Near {
+        let power = |it: f64| number::round(DType::F8e8m0, it);
+        if self.is_unbounded() {
+            return Near::unknown(power(self.value));
+        }
+        let [low, high] = self.ends();
+        let least = if low < 0.0 && high > 0.0 { power(0.0) } else { power(low) };
+        Near::among(power(self.value), &[least, power(low), power(high)])
     }
 
     #[cold]
@@ -288,7 +302,7 @@ impl Domain for Near {
             }
         };
         match op {
-            _ if op.is_exact() => spread,
+            _ if op.is_exact() && dtype != DType::F8e8m0 => spread,
             UnaryOp::Exp2 if dtype == DType::F32 => spread.rounded(dtype, 8.0).flushed(),
             _ => spread.rounded(dtype, 8.0),
         }

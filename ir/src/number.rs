@@ -5,7 +5,8 @@
 //! rounded result in `f32` and all narrower types.
 //!
 //! * Floats round to nearest, ties to even, with subnormals. `f16`, `bf16`, `tf32` and `f32` overflow to infinity;
-//!   the eight-bit types saturate, infinities too, as NVIDIA's conversions do.
+//!   the eight-bit types saturate, infinities too, as NVIDIA's conversions do. `f8e8m0` has the power of two that is next to the magnitude, the
+//!   greater one of two, as `PyTorch` converts.
 //! * Float to integer truncates and saturates; a NaN becomes 0. Integer to integer wraps.
 //! * Integer arithmetic wraps, quotients truncate. Anything but zero is a true `bool`.
 //! * `min` and `max` of a NaN and a number are the number.
@@ -26,6 +27,7 @@ pub fn round(dtype: DType, x: f64) -> f64 {
         DType::Tf32 => round_float(x, 11, -126, (2.0 - 1.0 / 1024.0) * exp2(127), f64::INFINITY),
         DType::F8e4m3 => round_float(x, 4, -6, 448.0, 448.0),
         DType::F8e5m2 => round_float(x, 3, -14, 57344.0, 57344.0),
+        DType::F8e8m0 => round_e8m0(x),
         DType::Bool => f64::from(u8::from(x != 0.0)),
         DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => {
             let (low, high) = int_range(dtype);
@@ -111,6 +113,7 @@ pub fn encode(dtype: DType, x: f64, out: &mut Vec<u8>) {
         DType::Bf16 => out.extend(bf16::from_f64(x).to_le_bytes()),
         DType::F8e5m2 => out.push(f16::from_f64(x).to_le_bytes()[1]),
         DType::F8e4m3 => out.push(encode_e4m3(x)),
+        DType::F8e8m0 => out.push(encode_e8m0(x)),
         DType::Bool
         | DType::I8
         | DType::I16
@@ -132,6 +135,7 @@ pub fn decode(dtype: DType, bytes: &[u8]) -> f64 {
         DType::Bf16 => bf16::from_le_bytes(first(bytes)).to_f64(),
         DType::F8e5m2 => f16::from_le_bytes([0, first::<1>(bytes)[0]]).to_f64(),
         DType::F8e4m3 => decode_e4m3(first::<1>(bytes)[0]),
+        DType::F8e8m0 => decode_e8m0(first::<1>(bytes)[0]),
         DType::Bool => f64::from(u8::from(first::<1>(bytes)[0] != 0)),
         DType::I8 => f64::from(i8::from_le_bytes(first(bytes))),
         DType::I16 => f64::from(i16::from_le_bytes(first(bytes))),
@@ -173,6 +177,7 @@ fn int_range(dtype: DType) -> (i64, i64) {
         | DType::Tf32
         | DType::F8e4m3
         | DType::F8e5m2
+        | DType::F8e8m0
         | DType::F32
         | DType::F64 => (i64::MIN, i64::MAX),
     }
@@ -258,6 +263,21 @@ fn encode_e4m3(x: f64) -> u8 {
     sign | rest.unwrap_or(0x7f)
 }
 
+/// The power of two next to a magnitude, of those from 2^-127 to 2^127: of two the greater one.
+fn round_e8m0(x: f64) -> f64 {
+    let magnitude = x.abs().clamp(exp2(-127), exp2(127));
+    if x.is_nan() { x } else { round_float(magnitude, 1, -127, exp2(127), exp2(127)) }
+}
+
+const fn decode_e8m0(bits: u8) -> f64 {
+    if bits == u8::MAX { f64::NAN } else { f64::from_bits((bits as u64 + 1023 - 127) << 52) }
+}
+
+/// The bits of a value that `f8e8m0` has: its exponent, 127 more than that, and all ones for a NaN.
+fn encode_e8m0(x: f64) -> u8 {
+    (0..u8::MAX).rev().find(|it| decode_e8m0(*it) <= x).unwrap_or(u8::MAX)
+}
+
 /// The error function: a series of positive terms, so that nothing cancels.
 ///
 /// `erf(x) = 2/sqrt(pi) * exp(-x²) * (x + 2x³/3 + 4x⁵/15 + …)`, each term the one before times `2x²/(2n+3)`.
@@ -311,10 +331,18 @@ mod tests {
     }
 
     #[test]
+    fn scales_are_the_nearest_powers_of_two() {
+        let numbers = [1.0, 1.49, 1.5, -3.0, 0.0, 1e-300, f64::MAX, f64::INFINITY];
+        let scales = [1.0, 1.0, 2.0, 4.0, exp2(-127), exp2(-127), exp2(127), exp2(127)];
+        assert_eq!(numbers.map(|it| round(DType::F8e8m0, it)), scales);
+        assert!(round(DType::F8e8m0, f64::NAN).is_nan());
+        assert_eq!([0.0, 1.0, f64::NAN].map(|it| bits(DType::F8e8m0, it)), [0, 127, 255]);
+    }
+
+    #[test]
     fn every_small_float_survives_bytes_and_rounding() {
-        for (dtype, count) in
-            [(DType::F16, 1u64 << 16), (DType::Bf16, 1 << 16), (DType::F8e4m3, 256), (DType::F8e5m2, 256)]
-        {
+        let eight = [DType::F8e4m3, DType::F8e5m2, DType::F8e8m0].map(|it| (it, 256));
+        for (dtype, count) in [(DType::F16, 1u64 << 16), (DType::Bf16, 1 << 16)].into_iter().chain(eight) {
             for it in 0..count {
                 let x = decode(dtype, &it.to_le_bytes());
                 let finite_only = matches!(dtype, DType::F8e5m2) && x.is_infinite();

@@ -26,6 +26,14 @@ impl Scope {
     pub const ALL: [Scope; 6] =
         [Scope::Global, Scope::Cluster, Scope::Shared, Scope::Tensor, Scope::Fragment, Scope::Local];
 
+    /// Into how many rows of tensor memory elements of so many bytes go, those of one column: each has a row and four bytes, or is a scale, of which
+    /// there are four in the bytes of a column of 32 rows, and a copy for each other 32 (PTX ISA, *Block scaling*).
+    pub const fn tensor_rows(bytes: usize) -> i64 {
+        if bytes == 1 { Scope::SCALE_ROWS } else { Scope::TENSOR_ROWS }
+    }
+
+    /// The rows of tensor memory that scales go into.
+    pub const SCALE_ROWS: i64 = 32;
     /// The rows of tensor memory, which are its lanes (PTX ISA, *Tensor Memory*).
     pub const TENSOR_ROWS: i64 = 128;
     /// The columns of tensor memory that a block can have, of four bytes each.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{BinaryOp, DType, Index, Less, Name, UnaryOp};
+use crate::{BinaryOp, DType, Index, Less, Name, UnaryOp, number};
 
 /// An expression over elements, evaluated in the type of its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,6 +86,10 @@ impl Literal {
     pub fn to_f64(self) -> f64 {
         match self.number {
             Number::Int(it) => it as f64,
+            // It has no zero.
+            Number::Float(bits) if self.dtype == DType::F8e8m0 => {
+                number::round(self.dtype, f64::from_bits(bits))
+            }
             Number::Float(bits) => f64::from_bits(bits),
         }
     }
@@ -112,6 +116,9 @@ impl Literal {
             DType::I64 => Number::Int(if top == 0 { i64::MIN } else { i64::MAX }),
             DType::F8e4m3 if float < 0.0 => Number::Float((-448.0f64).to_bits()), // e4m3 has no infinity
             DType::F8e4m3 => Number::Float(448.0f64.to_bits()),
+            // The least of them is 2^-127.
+            DType::F8e8m0 if float < 0.0 => Number::Float(number::round(dtype, 0.0).to_bits()),
+            DType::F8e8m0 => Number::Float(dtype.largest_finite().to_bits()),
             DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e5m2 | DType::F32 | DType::F64 => {
                 Number::Float(float.to_bits())
             }

@@ -145,7 +145,14 @@ fn types_fit(input: DType, accumulator: DType, output: DType) -> bool {
         DType::F16 => matches!(accumulator, DType::F16 | DType::F32),
         DType::F64 => accumulator == DType::F64,
         DType::I8 => accumulator == DType::I32,
-        DType::Bool | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => false,
+        DType::Bool
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::F8e8m0 => false,
     };
     let narrow = match input {
         DType::F16 | DType::Bf16 => output == input,

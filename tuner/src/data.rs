@@ -179,7 +179,7 @@ fn fill(dtype: DType, rng: &mut ChaCha8Rng, out: &mut [u8]) {
         DType::Tf32 => each(rng, out, |it| to_tf32(it).to_le_bytes()),
         DType::F16 => each(rng, out, |it| f16::from_f32(it).to_le_bytes()),
         DType::Bf16 => each(rng, out, |it| bf16::from_f32(it).to_le_bytes()),
-        DType::F8e4m3 | DType::F8e5m2 => {
+        DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => {
             let mut byte = Vec::new();
             each(rng, out, |it| {
                 byte.clear();
@@ -249,6 +249,7 @@ fn poison(dtype: DType) -> &'static [u8] {
     match dtype {
         DType::Bool | DType::U8 | DType::I8 => &[0xa5],
         DType::F8e4m3 | DType::F8e5m2 => &[0x7f],
+        DType::F8e8m0 => &[0xff],
         DType::I16 | DType::U16 => &[0x5a, 0xa5],
         DType::F16 => &[0xad, 0x7f],
         DType::Bf16 => &[0xed, 0x7f],
@@ -267,6 +268,7 @@ fn nan_test(dtype: DType) -> fn(&[u8]) -> bool {
         DType::Bf16 => |it| it[1] & 0x7f == 0x7f && it[0] & 0x80 != 0 && it[0] & 0x7f != 0,
         DType::F8e4m3 => |it| it[0] & 0x7f == 0x7f,
         DType::F8e5m2 => |it| it[0] & 0x7f > 0x7c,
+        DType::F8e8m0 => |it| it[0] == 0xff,
         DType::Bool
         | DType::I8
         | DType::I16
@@ -287,6 +289,7 @@ fn any_doubtful(dtype: DType, bytes: &[u8]) -> bool {
         DType::Bf16 => any(bytes, |it| u16::from_le_bytes(it) & 0x7fff > 0x7f80),
         DType::F8e4m3 => any(bytes, |[it]| it & 0x7f == 0x7f),
         DType::F8e5m2 => any(bytes, |[it]| it & 0x7f > 0x7c),
+        DType::F8e8m0 => any(bytes, |[it]| it == 0xff),
         DType::Bool | DType::U8 | DType::I8 => any(bytes, |it: [u8; 1]| it == poison(dtype)),
         DType::I16 | DType::U16 => any(bytes, |it: [u8; 2]| it == poison(dtype)),
         DType::I32 | DType::U32 => any(bytes, |it: [u8; 4]| it == poison(dtype)),

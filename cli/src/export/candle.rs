@@ -60,6 +60,7 @@ fn holes(spec: &Spec<'_>, arch: &Arch, inputs: &[(usize, &Buffer)]) -> Vec<(&'st
         | DType::Tf32
         | DType::F8e4m3
         | DType::F8e5m2
+        | DType::F8e8m0
         | DType::F32
         | DType::F64 => "f64::from".to_owned(),
     };
@@ -115,6 +116,6 @@ const fn is_known(dtype: DType) -> bool {
         | DType::Tf32
         | DType::F32
         | DType::F64 => true,
-        DType::Bool | DType::I8 | DType::U16 | DType::F8e4m3 | DType::F8e5m2 => false,
+        DType::Bool | DType::I8 | DType::U16 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => false,
     }
 }

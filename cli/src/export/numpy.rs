@@ -79,6 +79,7 @@ const fn types(dtype: DType) -> &'static [&'static str] {
         DType::Bf16 => &["uint16", "bfloat16"],
         DType::F8e4m3 => &["uint8", "float8_e4m3fn"],
         DType::F8e5m2 => &["uint8", "float8_e5m2"],
+        DType::F8e8m0 => &["uint8", "float8_e8m0fnu"],
         DType::Tf32 | DType::F32 => &["float32"],
         DType::F64 => &["float64"],
     }

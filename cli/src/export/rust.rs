@@ -202,6 +202,7 @@ fn element(dtype: DType) -> [String; 3] {
         DType::F8e4m3 | DType::F8e5m2 => {
             [format!("random_{dtype}"), format!("number_{dtype}"), "0x7f".to_owned()]
         }
+        DType::F8e8m0 => [format!("random_{dtype}"), format!("number_{dtype}"), "0xff".to_owned()],
         DType::I64 => {
             [plain("")[0].clone(), "|it| it as f64".to_owned(), "<i64 as Element>::poison()".to_owned()]
         }
@@ -229,6 +230,7 @@ fn more_elements(spec: &Spec<'_>) -> String {
         (DType::Bool, include_str!("templates/bool.rs.txt")),
         (DType::F8e4m3, include_str!("templates/f8e4m3.rs.txt")),
         (DType::F8e5m2, include_str!("templates/f8e5m2.rs.txt")),
+        (DType::F8e8m0, include_str!("templates/f8e8m0.rs.txt")),
     ];
     let used = parts.into_iter().filter(|it| has(it.0));
     used.map(|it| format!("\n{}", it.1)).collect::<Vec<_>>().concat()

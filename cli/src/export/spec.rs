@@ -190,7 +190,7 @@ fn launch(subject: &Subject, unique: &str, kernel: &Kernel, maps: Vec<usize>) ->
 /// The type of an element in the C interface.
 pub(super) const fn c_type(dtype: DType) -> &'static str {
     match dtype {
-        DType::Bool | DType::U8 | DType::F8e4m3 | DType::F8e5m2 => "uint8_t",
+        DType::Bool | DType::U8 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => "uint8_t",
         DType::I8 => "int8_t",
         DType::I16 => "int16_t",
         DType::I32 => "int32_t",
@@ -205,7 +205,7 @@ pub(super) const fn c_type(dtype: DType) -> &'static str {
 /// The type of an element in Rust.
 pub(super) const fn rust_type(dtype: DType) -> &'static str {
     match dtype {
-        DType::Bool | DType::U8 | DType::F8e4m3 | DType::F8e5m2 => "u8",
+        DType::Bool | DType::U8 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => "u8",
         DType::I8 => "i8",
         DType::I16 => "i16",
         DType::I32 => "i32",

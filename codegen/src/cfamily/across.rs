@@ -89,7 +89,8 @@ const fn added(dtype: DType) -> Option<(&'static str, &'static str)> {
         | DType::Bf16
         | DType::Tf32
         | DType::F8e4m3
-        | DType::F8e5m2 => None,
+        | DType::F8e5m2
+        | DType::F8e8m0 => None,
     }
 }
 

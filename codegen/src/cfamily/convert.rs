@@ -85,6 +85,11 @@ impl Printer<'_> {
                 };
                 format!(" return {name}({value}); ")
             }
+            // The least has no place among the normal numbers of f32.
+            DType::F8e8m0 => format!(
+                "\n  const {unsigned} b = {bits}, r = b == 0xffu ? 0x7fc00000u : b == 0u ? 0x400000u : b << 23;\n  \
+                 return {float}(r);\n"
+            ),
             // The exponent's bias is put right by a product, which normalises subnormals as well.
             DType::F8e4m3 => format!(
                 "\n  const {unsigned} m = {bits} & 0x7fu, s = ({unsigned})({bits} & 0x80u) << 24;\n  \
@@ -124,6 +129,11 @@ impl Printer<'_> {
             }
             DType::Bf16 => format!(
                 "  const {unsigned} r = m > 0x7f800000u ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;\n"
+            ),
+            // Half of the way to the next power of two is nearer to that.
+            DType::F8e8m0 => format!(
+                "  const {unsigned} n = m < 0x800000u ? m >= 0x600000u : (m + 0x400000u) >> 23;\n  \
+                 const {unsigned} r = m > 0x7f800000u ? 0xffu : n > 0xfeu ? 0xfeu : n;\n"
             ),
             _ => narrow_float(&Narrow::of(to), unsigned, &bits, &float),
         };

@@ -26,7 +26,7 @@ impl Printer<'_> {
             DType::F16 => self.bits(DType::F16, f16::from_f64(value).to_bits()),
             DType::Bf16 => self.bits(DType::Bf16, bf16::from_f64(value).to_bits()),
             // Rare enough to leave the rounding to the compiler.
-            to @ (DType::Tf32 | DType::F8e4m3 | DType::F8e5m2) => {
+            to @ (DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0) => {
                 let name = self.require(Helper::Cast { to, from: DType::F64, lanes: 1 });
                 format!("{name}({})", double(self.dialect, value))
             }

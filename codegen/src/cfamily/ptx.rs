@@ -67,6 +67,8 @@ pub(super) enum Ptx {
     Matrix,
     /// The same for products into tensor memory.
     TensorMatrix,
+    /// A copy of scales from shared to tensor memory.
+    TensorCopy,
     /// A warp asks for columns of tensor memory, and asks for no more; of a pair of blocks, a warp of each.
     TensorAlloc { pair: bool },
     /// It gives them back.
@@ -123,6 +125,7 @@ impl Ptx {
             Ptx::Fence(Fence::Wgmma) => "fence_wgmma",
             Ptx::Matrix => "matrix",
             Ptx::TensorMatrix => "tensor_matrix",
+            Ptx::TensorCopy => "tensor_copy",
             Ptx::TensorAlloc { pair: false } => "tensor_alloc",
             Ptx::TensorAlloc { pair: true } => "tensor_alloc_of_pair",
             Ptx::TensorFree { pair: false } => "tensor_free",
@@ -242,11 +245,8 @@ impl Printer<'_> {
             Ptx::Claim { multicast } => claim::define_claim(&name, multicast),
             Ptx::Take => claim::define_take(&name),
             Ptx::Matrix => define_matrix(&name),
-            Ptx::TensorMatrix
-            | Ptx::TensorAlloc { .. }
-            | Ptx::TensorFree { .. }
-            | Ptx::TensorCommit { .. }
-            | Ptx::TensorFence { .. } => tcgen05::define(it, &name),
+            // The others are about tensor memory.
+            it => tcgen05::define(it, &name),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tensor memory: its allocation, products into it by `tcgen05.mma`, and loads from it.
+//! Tensor memory: its allocation, products into it by `tcgen05.mma`, scales of factors there, and loads from it.
 //!
 //! Products of one thread are waited for by groups. The end of each group arrives at the next of a few mbarriers (`tcgen05.commit`), which the
 //! thread that started it waits at, and counts in a register.
@@ -35,14 +35,15 @@ impl TensorProduct {
         format!("tw_{of}{}", layouts(self.transposed))
     }
 
-    /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*).
-    fn descriptor(self, format: u32) -> u32 {
-        let sum_is_f32 = 1 << 4;
+    /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*). Where factors
+    /// have scales, these are of type ue8m0, and which of them is meant comes in addition.
+    fn descriptor(self, format: u32, is_scaled: bool) -> u32 {
+        let types = if is_scaled { SCALES_ARE_UE8M0 } else { SUM_IS_F32 };
         let [left, right] = self.transposed.map(u32::from);
         let columns = u32::try_from(self.columns / 8).expect("a product has at most 256 columns");
         let rows = Scope::TENSOR_ROWS * self.blocks;
         let rows = u32::try_from(rows / 16).expect("there are 128 rows in each block");
-        sum_is_f32 | format << 7 | format << 10 | left << 15 | right << 16 | columns << 17 | rows << 24
+        types | format << 7 | format << 10 | left << 15 | right << 16 | columns << 17 | rows << 24
     }
 }
 
@@ -114,7 +115,10 @@ impl Printer<'_> {
 
     /// A product that begins.
     pub(super) fn tcgen05(&mut self, it: &Tcgen05) {
-        let Tcgen05 { intrinsic, sum, left, right, starts } = it;
+        let Tcgen05 { intrinsic, place, operands, starts } = it;
+        let Some([left, right]) = it.factors() else {
+            return operands.first().map_or((), |from| self.tensor_copy(place, from));
+        };
         let is_transposed = |tile: &Tile| tile.matrix.is_some_and(|it| it.major == Major::Mn);
         let blocks = if intrinsic.is_of_pair() { 2 } else { 1 };
         let product = TensorProduct {
@@ -124,14 +128,31 @@ impl Printer<'_> {
             transposed: [left, right].map(is_transposed),
         };
         let name = self.require(Helper::Tcgen05(product));
-        let sum = self.columns(&sum.first);
+        let sum = self.columns(&place.first);
         let [left, right] = [left, right].map(|it| self.tensor_matrix(it));
         let adds = match starts.as_deref() {
             None => "true".to_owned(),
             Some([]) => "false".to_owned(),
             Some(conditions) => format!("!({})", self.conditions(conditions)),
         };
-        self.line(&format!("{name}({sum}, {left}, {right}, {adds});"));
+        let scales = it.scales().map(|all| all.map(|it| self.first_scale(it)).concat()).unwrap_or_default();
+        self.line(&format!("{name}({sum}, {left}, {right}, {adds}{scales});"));
+    }
+
+    /// Where the scales of a factor begin: a column of tensor memory, and how many scales of a row of it are left out.
+    fn first_scale(&mut self, tile: &Tile) -> String {
+        let name = identifier(&tile.first.buffer).into_owned();
+        let first = tile.first.indices.get(1).map_or_else(|| "0".to_owned(), |it| self.index(it));
+        format!(", {name}, {first}")
+    }
+
+    /// A copy of scales to tensor memory, four of them in a column.
+    fn tensor_copy(&mut self, place: &Tile, from: &Tile) {
+        let name = self.require(Helper::Ptx(Ptx::TensorCopy));
+        let columns = place.first.indices.iter().map(|it| it.floor_div(&ir::Index::int(SCALES_OF_COLUMN)));
+        let to = self.columns(&ir::Access { indices: columns.collect(), ..place.first.clone() });
+        let from = self.tensor_matrix(from);
+        self.line(&format!("{name}({to}, {from});"));
     }
 
     /// The address of columns of tensor memory.
@@ -217,7 +238,10 @@ impl Printer<'_> {
 pub(super) fn define_product(product: TensorProduct) -> String {
     let intrinsic = ir::intrin::find(product.intrinsic).map(|it| it.instruction);
     let Some(Instruction::Tcgen05(kind)) = intrinsic else { return String::new() };
-    let descriptor = product.descriptor(kind.format);
+    let descriptor = product.descriptor(kind.format, kind.scaled.is_some());
+    if kind.scaled.is_some() {
+        return define_scaled(product, kind.name, descriptor);
+    }
     format!(
         "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds) {{\n  \
          asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %4, 0; \"\n               \
@@ -229,6 +253,28 @@ pub(super) fn define_product(product: TensorProduct) -> String {
         kind.name,
     )
 }
+
+/// A product of factors with scales: a column of tensor memory has four of each row, one behind the other along K, and the instruction
+/// descriptor says which one is meant (PTX ISA, *Scale factor A ID*).
+fn define_scaled(product: TensorProduct, kind: &str, descriptor: u32) -> String {
+    format!(
+        "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds, \
+         unsigned int at_a, unsigned int of_a, unsigned int at_b, unsigned int of_b) {{\n  \
+         const unsigned int which = {descriptor:#x} | (of_a % 4) << 29 | (of_b % 4) << 4;\n  \
+         asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %6, 0; \"\n               \
+         \"tcgen05.mma.cta_group::{}.kind::{kind}.block_scale.scale_vec::1X [%0], %1, %2, %3, [%4], [%5], p; }}\"\n               \
+         :: \"r\"(d), \"l\"(a), \"l\"(b), \"r\"(which), \"r\"(at_a + of_a / 4), \"r\"(at_b + of_b / 4), \"r\"((int)adds)\n               \
+         : \"memory\");\n}}\n",
+        product.name(),
+        product.blocks,
+    )
+}
+
+/// How many scales of a row a column of tensor memory has.
+const SCALES_OF_COLUMN: i64 = 4;
+/// Bits of instruction descriptors.
+const SUM_IS_F32: u32 = 1 << 4;
+const SCALES_ARE_UE8M0: u32 = 1 << 23;
 
 /// The number of a swizzle in a descriptor of a factor.
 fn mode(swizzle: Option<XorSwizzle>) -> u8 {
@@ -275,6 +321,12 @@ pub(super) fn define(it: Ptx, name: &str) -> String {
                 &[&[SHARED], operand].concat(),
             )
         }
+        Ptx::TensorCopy => function(
+            name,
+            "unsigned int to, unsigned long long from",
+            "tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;",
+            &["\"r\"(to)", "\"l\"(from)"],
+        ),
         Ptx::TensorFence { before: true } => plain(name, "tcgen05.fence::before_thread_sync;"),
         Ptx::TensorFence { before: false } => plain(name, "tcgen05.fence::after_thread_sync;"),
         _ => define_matrix(name),

@@ -59,6 +59,7 @@ impl Printer<'_> {
             // They have helpers of their own.
             Instruction::Wgmma { .. }
             | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy
             | Instruction::TensorLoad(_)
             | Instruction::Lanes(_) => String::new(),
         }

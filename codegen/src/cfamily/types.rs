@@ -25,6 +25,7 @@ pub(super) fn scalar(dialect: Dialect, dtype: DType) -> &'static str {
         DType::Bf16 => "tw_bf16",
         DType::F8e4m3 => "tw_f8e4m3",
         DType::F8e5m2 => "tw_f8e5m2",
+        DType::F8e8m0 => "tw_f8e8m0",
         DType::Tf32 | DType::F32 => "float",
         DType::F64 => "double",
     }
@@ -32,7 +33,7 @@ pub(super) fn scalar(dialect: Dialect, dtype: DType) -> &'static str {
 
 /// Whether the dialect has no such type and computes on bits instead.
 pub(super) fn is_emulated(dtype: DType) -> bool {
-    matches!(dtype, DType::F16 | DType::Bf16 | DType::F8e4m3 | DType::F8e5m2)
+    matches!(dtype, DType::F16 | DType::Bf16 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0)
 }
 
 /// The type of `lanes` adjacent elements.

@@ -180,7 +180,13 @@ pub(super) fn has_relation(op: BinaryOp, dtype: DType, lanes: u32) -> bool {
 pub(super) fn is_plain_cast(from: DType, to: DType) -> bool {
     match to {
         DType::F32 | DType::F64 => !types::is_emulated(from),
-        DType::Bool | DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2 => false,
+        DType::Bool
+        | DType::F16
+        | DType::Bf16
+        | DType::Tf32
+        | DType::F8e4m3
+        | DType::F8e5m2
+        | DType::F8e8m0 => false,
         DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => {
             !from.is_float()
         }

@@ -178,7 +178,7 @@ fn data_type(dtype: DType) -> Option<DataType> {
         DType::I32 => Some(DataType::CUDA_R_32I),
         DType::F8e4m3 => Some(DataType::CUDA_R_8F_E4M3),
         DType::F8e5m2 => Some(DataType::CUDA_R_8F_E5M2),
-        DType::Bool | DType::I16 | DType::I64 | DType::U8 | DType::U16 | DType::U32 => None,
+        DType::Bool | DType::I16 | DType::I64 | DType::U8 | DType::U16 | DType::U32 | DType::F8e8m0 => None,
     }
 }
 

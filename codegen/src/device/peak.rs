@@ -25,7 +25,9 @@ impl MachineInfo {
                 let lanes = f64::from(2 * caps.f32_lanes);
                 Some(plain / lanes * f64::from(caps.tensor.of(factors)?))
             }
-            DType::Bool | DType::I16 | DType::I32 | DType::I64 | DType::U16 | DType::U32 => None,
+            DType::Bool | DType::I16 | DType::I32 | DType::I64 | DType::U16 | DType::U32 | DType::F8e8m0 => {
+                None
+            }
         }
     }
 }

@@ -128,7 +128,7 @@ fn require() -> Result<(), DeviceError> {
 /// The type of the elements. What is copied stays as it is: of tf32 the low bits, too.
 const fn data_type(of: DType) -> DataType {
     match of {
-        DType::Bool | DType::I8 | DType::U8 | DType::F8e4m3 | DType::F8e5m2 => {
+        DType::Bool | DType::I8 | DType::U8 | DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 => {
             DataType::CU_TENSOR_MAP_DATA_TYPE_UINT8
         }
         DType::I16 | DType::U16 => DataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,

@@ -2,7 +2,7 @@
 
 use ir::{
     Arrival, BulkCopy, BulkKind, Completion, Feature, Fence, Group, Instr, Kernel, Module, Op, Participants,
-    Scope, SyncKind, Target, Tile,
+    Scope, SyncKind, Target, Tile, intrin::Instruction,
 };
 
 use super::EmitError;
@@ -115,7 +115,19 @@ fn is_laid_out(it: &Instr) -> bool {
     let is_known = |it: &Tile| it.matrix.is_some() && it.extents.len() == 2;
     match it {
         Instr::Wgmma(it) => it.tiles().all(is_known),
-        Instr::Tcgen05(it) => [&it.left, &it.right].into_iter().all(is_known),
+        Instr::Tcgen05(it) => match (it.intrinsic.instruction, it.operands.as_slice()) {
+            (Instruction::Tcgen05(kind), [left, of_left, right, of_right]) => {
+                let is_column = |it: &Tile| it.first.indices.len() == 2;
+                kind.scaled.is_some()
+                    && [left, right].into_iter().all(is_known)
+                    && [of_left, of_right].into_iter().all(is_column)
+            }
+            (Instruction::Tcgen05(kind), [left, right]) => {
+                kind.scaled.is_none() && [left, right].into_iter().all(is_known)
+            }
+            (Instruction::TensorCopy, [from]) => is_known(from),
+            _ => false,
+        },
         _ => true,
     }
 }

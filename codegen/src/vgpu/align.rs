@@ -32,6 +32,7 @@ pub(crate) fn of_operand(instruction: Instruction) -> i64 {
         | Instruction::Mma { .. }
         | Instruction::Wgmma { .. }
         | Instruction::Tcgen05(_)
+        | Instruction::TensorCopy
         | Instruction::TensorLoad(_)
         | Instruction::Lanes(_) => REGISTER,
     }
@@ -45,6 +46,7 @@ pub(crate) fn of_result(instruction: Instruction) -> i64 {
         | Instruction::Mma { .. }
         | Instruction::Wgmma { .. }
         | Instruction::Tcgen05(_)
+        | Instruction::TensorCopy
         | Instruction::TensorLoad(_)
         | Instruction::Lanes(_) => REGISTER,
     }

@@ -22,6 +22,7 @@ impl<'p> Machine<'p, '_, '_> {
             AsyncCode::Take(it) => self.take(site, it, mask),
             AsyncCode::Wgmma(it) => self.wgmma(site, it, mask),
             AsyncCode::Tcgen05(it) => self.tcgen05(site, it, mask),
+            AsyncCode::TensorCopy(it) => self.tensor_copy(site, it, mask),
             AsyncCode::Commit(Group::Wgmma) => self.commit_products(),
             AsyncCode::Commit(Group::Tcgen05) => self.commit_tensor(mask),
             AsyncCode::Commit(_) => self.commit_stores(mask),

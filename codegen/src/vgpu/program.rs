@@ -10,7 +10,7 @@ use super::{
     cluster::Cluster,
     index::{IndexCode, Scope, WARP},
     mbarrier::{ArriveCode, AwaitCode, MbarrierInfo},
-    tcgen05::Tcgen05Code,
+    tcgen05::{Tcgen05Code, TensorCopyCode},
     tensor::TensorCode,
     turn::TurnCode,
     warp_reduce::WarpReduceCode,
@@ -135,6 +135,7 @@ pub(crate) enum AsyncCode {
     Take(TakeCode),
     Wgmma(Box<WgmmaCode>),
     Tcgen05(Box<Tcgen05Code>),
+    TensorCopy(Box<TensorCopyCode>),
     /// Of bulk copies, or of products.
     Commit(Group),
     Wait {

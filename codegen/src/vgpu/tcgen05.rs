@@ -1,6 +1,7 @@
-//! Products into tensor memory: started by a thread, done in the order in which it starts them, over when it has waited for their group.
+//! Products into tensor memory, and copies of scales to there: started by a thread, done in the order in which it starts them, over when it has
+//! waited for their group.
 //!
-//! Tensor memory is a matrix of 128 rows; elements of a row are neighbours here. What threads load from there is the row of their own
+//! Tensor memory is a matrix of 128 rows, or of 32 for scales; elements of a row are neighbours here. What threads load from there is the row of their own
 //! lane, whatever the kernel says (PTX ISA, *Tensor Memory*, access restrictions).
 
 use std::collections::VecDeque;
@@ -20,9 +21,28 @@ use super::{
     value::Lanes,
 };
 
+/// The rows that scales stand in.
+#[expect(clippy::cast_possible_truncation, reason = "it is 32")]
+const SCALE_ROWS: usize = Scope::SCALE_ROWS as usize;
+
 /// The rows of tensor memory.
 #[expect(clippy::cast_possible_truncation, reason = "it is 128")]
 const ROWS: usize = Scope::TENSOR_ROWS as usize;
+
+/// The scales of a factor in tensor memory: the buffer, and which of its columns has that of the first row.
+#[derive(Debug)]
+pub(crate) struct ScalesCode {
+    pub(crate) buffer: usize,
+    pub(crate) column: IndexCode,
+}
+
+/// A copy of scales to tensor memory: where to, the first column there, and what.
+#[derive(Debug)]
+pub(crate) struct TensorCopyCode {
+    pub(crate) to: usize,
+    pub(crate) column: IndexCode,
+    pub(crate) from: TileCode,
+}
 
 /// A product into tensor memory.
 #[derive(Debug)]
@@ -35,6 +55,7 @@ pub(crate) struct Tcgen05Code {
     pub(crate) blocks: usize,
     pub(crate) left: TileCode,
     pub(crate) right: TileCode,
+    pub(crate) scales: Option<[ScalesCode; 2]>,
     pub(crate) starts: Option<Vec<LessCode>>,
 }
 
@@ -49,6 +70,8 @@ struct Product {
     sum: Vec<(usize, usize)>,
     left: Vec<(usize, usize)>,
     right: Vec<(usize, usize)>,
+    /// Where the scales of the rows of the left factor are, and those of the columns of the right one, if they have some.
+    scales: [Vec<(usize, usize)>; 2],
 }
 
 /// What a thread has under way, oldest first.
@@ -60,6 +83,8 @@ pub(crate) struct TensorProducts(VecDeque<Pending>);
 enum Pending {
     /// A product arrives in tensor memory.
     Product(Product),
+    /// Scales arrive there: which, and where.
+    Copy(Mark, Vec<(usize, usize)>, Vec<(usize, usize)>),
     /// A group is over that was closed in this epoch.
     Group(u32),
     /// The thread has arrived at mbarriers, and what it knew then of copies that its products read.
@@ -92,13 +117,20 @@ impl<'p> Machine<'p, '_, '_> {
                 let Some(it) = self.sum(site, code, (columns[lane], block), lane) else { return };
                 sum.extend(it);
             }
+            let mut scales = [vec![], vec![]];
+            let counts = [ROWS, code.columns];
+            for ((out, of), count) in scales.iter_mut().zip(code.scales.iter().flatten()).zip(counts) {
+                let Some(it) = self.scales(site, of, count, lane) else { return };
+                *out = it;
+            }
             let mark = self.mark(site, lane);
             let starts = starts >> lane & 1 == 1;
             let rows = ROWS * code.blocks;
-            let product = Product { mark, starts, buffer: code.sum, rows, sum, left, right };
+            let product = Product { mark, starts, buffer: code.sum, rows, sum, left, right, scales };
             let thread = self.base + lane;
             let now = Past { mark, agent: self.agents.tensor(thread) };
-            for places in [&product.left, &product.right] {
+            let [of_left, of_right] = &product.scales;
+            for places in [&product.left, &product.right, of_left, of_right] {
                 self.async_reads(places, now, thread..thread + 1);
             }
             if !starts {
@@ -137,16 +169,91 @@ impl<'p> Machine<'p, '_, '_> {
         Some(out)
     }
 
+    /// Where the scales of so many rows of a factor are: 128 in 32 rows of 16 columns, four columns further for each 32 of them.
+    fn scales(
+        &mut self,
+        site: u32,
+        code: &ScalesCode,
+        count: usize,
+        lane: usize,
+    ) -> Option<Vec<(usize, usize)>> {
+        let mut columns = [0; WARP];
+        self.index(&code.column, &mut columns);
+        let block = self.program.cluster.block_of(self.base);
+        let place = |at: usize| {
+            let further = i64::try_from(at / ROWS * 16 + at / SCALE_ROWS % 4 * 4).expect("columns are few");
+            (at % SCALE_ROWS, columns[lane].wrapping_add(further))
+        };
+        self.tensor_elements(site, code.buffer, (0..count).map(place), (block, lane))
+    }
+
+    /// Where elements of tensor memory are, each by its row and its column.
+    fn tensor_elements(
+        &mut self,
+        site: u32,
+        buffer: usize,
+        places: impl Iterator<Item = (usize, i64)>,
+        (block, lane): (usize, usize),
+    ) -> Option<Vec<(usize, usize)>> {
+        let mut out = vec![];
+        for (row, column) in places {
+            let Some(at) = self.tensor_element(buffer, row, column, block) else {
+                self.out_of_bounds(site, buffer, column, lane);
+                return None;
+            };
+            out.push((buffer, at));
+        }
+        Some(out)
+    }
+
+    /// Some lanes start a copy of scales each.
+    pub(crate) fn tensor_copy(&mut self, site: u32, code: &'p TensorCopyCode, active: Mask) {
+        let mut columns = [0; WARP];
+        self.index(&code.column, &mut columns);
+        let block = self.program.cluster.block_of(self.base);
+        let [rows, width] = code.from.extents;
+        for lane in lanes(active) {
+            let Some(from) = self.factor(site, &code.from, 0..rows, block) else { return };
+            let columns = (0..).take(width).map(|it: i64| columns[lane].wrapping_add(it));
+            let places = (0..rows).flat_map(|row| columns.clone().map(move |column| (row, column)));
+            let Some(to) = self.tensor_elements(site, code.to, places, (block, lane)) else { return };
+            let (mark, thread) = (self.mark(site, lane), self.base + lane);
+            let now = Past { mark, agent: self.agents.tensor(thread) };
+            self.async_reads(&from, now, thread..thread + 1);
+            for (buffer, at) in &to {
+                self.async_write(*buffer, *at, now, thread..thread + 1, None);
+            }
+            self.epoch += 1;
+            if self.run.landing == Landing::Earliest {
+                self.arrive_scales(mark, &from, &to);
+            }
+            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Copy(mark, from, to));
+        }
+    }
+
+    /// Scales arrive in tensor memory.
+    fn arrive_scales(&mut self, mark: Mark, from: &[(usize, usize)], to: &[(usize, usize)]) {
+        for (from, to) in from.iter().zip(to) {
+            if self.memory[from.0].written[from.1] != self.since.block {
+                self.uninitialised(from.0, from.1, mark);
+            }
+            self.put(to.0, to.1, self.memory[from.0].values[from.1]);
+        }
+    }
+
     /// An element of the tensor memory of a block, if the buffer has that column.
     fn tensor_element(&self, buffer: usize, row: usize, column: i64, block: usize) -> Option<usize> {
-        let columns = self.memory[buffer].len / ROWS;
+        let memory = &self.memory[buffer];
+        let rows = Scope::tensor_rows(memory.dtype.bytes());
+        let columns = memory.len / usize::try_from(rows).expect("they are few");
         let column = usize::try_from(column).ok().filter(|it| *it < columns)?;
         Some(self.origin(buffer, block) + row * columns + column)
     }
 
     /// A product arrives in tensor memory.
     fn multiply_into(&mut self, product: &Product) {
-        for (buffer, at) in product.left.iter().chain(&product.right) {
+        let [of_left, of_right] = &product.scales;
+        for (buffer, at) in [&product.left, &product.right, of_left, of_right].into_iter().flatten() {
             if self.memory[*buffer].written[*at] != self.since.block {
                 self.uninitialised(*buffer, *at, product.mark);
             }
@@ -155,6 +262,8 @@ impl<'p> Machine<'p, '_, '_> {
             places.iter().map(|(buffer, at)| self.memory[*buffer].values[*at]).collect()
         };
         let (left, right) = (read(&product.left), read(&product.right));
+        let (of_left, of_right) = (read(of_left), read(of_right));
+        let scale = |all: &[f64], at: usize| all.get(at).copied().unwrap_or(1.0);
         let columns = product.sum.len() / product.rows;
         let depth = left.len() / product.rows;
         let mut unwritten = None;
@@ -162,6 +271,7 @@ impl<'p> Machine<'p, '_, '_> {
             let (i, j) = (n / columns, n % columns);
             let (a, b) = (&left[i * depth..][..depth], &right[j * depth..][..depth]);
             let terms: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+            let terms = terms * scale(&of_left, i) * scale(&of_right, j);
             let memory = &self.memory[*buffer];
             if !product.starts && memory.written[*at] != self.since.block {
                 unwritten = Some(*at);
@@ -217,12 +327,15 @@ impl<'p> Machine<'p, '_, '_> {
         let next = self.tensor_products.get_mut(&thread)?.0.pop_front()?;
         match &next {
             Pending::Product(it) if self.run.landing == Landing::Latest => self.multiply_into(it),
+            Pending::Copy(mark, from, to) if self.run.landing == Landing::Latest => {
+                self.arrive_scales(*mark, from, to);
+            }
             Pending::Arrival(at, mark, told) => {
                 for at in at {
                     self.arrive_for(*at, self.agents.tensor(thread), *mark, told);
                 }
             }
-            Pending::Product(_) | Pending::Group(_) => {}
+            Pending::Product(_) | Pending::Copy(..) | Pending::Group(_) => {}
         }
         Some(next)
     }
@@ -272,8 +385,8 @@ impl<'p> Machine<'p, '_, '_> {
     pub(crate) fn end_tensor(&mut self) {
         for (_, it) in std::mem::take(&mut self.tensor_products) {
             for it in it.0 {
-                if let Pending::Product(it) = it {
-                    self.outstanding(it.mark);
+                if let Pending::Product(Product { mark, .. }) | Pending::Copy(mark, ..) = it {
+                    self.outstanding(mark);
                 }
             }
         }

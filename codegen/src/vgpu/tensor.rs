@@ -33,6 +33,7 @@ impl TensorCode {
             }
             Instruction::Wgmma { .. }
             | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy
             | Instruction::TensorLoad(_)
             | Instruction::Lanes(_) => vec![],
         };
@@ -80,6 +81,7 @@ impl<'p> Machine<'p, '_, '_> {
             Instruction::Ldmatrix { matrices, .. } => addressing(matrices),
             Instruction::Wgmma { .. }
             | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy
             | Instruction::TensorLoad(_)
             | Instruction::Stmatrix { .. }
             | Instruction::Mma { .. }

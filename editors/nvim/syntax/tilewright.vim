@@ -12,8 +12,8 @@ syn match twStorage "^\s*\zs\(in\|out\|temp\|alloc\|tensor_map\|mbarriers\|semap
 syn match twControl "^\s*\zs\(for\|block\|init\|if\|leader\|roles\)\>"
 syn match twBarrier "^\s*\zs\(barrier\|commit\|wait\|await\|expect\|arrive\|fence\|acquire\|release\)\>"
 syn match twOperator "\<\(floordiv\|mod\|min\|max\|xor\|select\|where\|assume\|reduce\)\>"
-syn match twType "\<\(bool\|i4\|i8\|i16\|i32\|i64\|u4\|u8\|u16\|u32\|u64\|f16\|bf16\|tf32\|f8e4m3\|f8e5m2\|f32\|f64\)\>"
-syn match twNumber "\<\d\+\(\.\d\+\)\?\(e[+-]\?\d\+\)\?\(tf32\|bf16\|f8e4m3\|f8e5m2\|[fiu]\d\+\)\?\>"
+syn match twType "\<\(bool\|i4\|i8\|i16\|i32\|i64\|u4\|u8\|u16\|u32\|u64\|f16\|bf16\|tf32\|f8e4m3\|f8e5m2\|f8e8m0\|f32\|f64\)\>"
+syn match twNumber "\<\d\+\(\.\d\+\)\?\(e[+-]\?\d\+\)\?\(tf32\|bf16\|f8e4m3\|f8e5m2\|f8e8m0\|[fiu]\d\+\)\?\>"
 syn match twBoolean "\<\(true\|false\)\>"
 syn match twScope "@[A-Za-z_.]\+"
 

@@ -103,6 +103,7 @@ pub fn fragments(func: &Func) -> Result<IndexMap<Name, Fragment>, FragmentError>
             Instruction::Ldmatrix { .. }
             | Instruction::Stmatrix { .. }
             | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy
             | Instruction::Lanes(_) => continue,
         };
         let found = matched(intrinsic, func, block).map_err(|mismatch| FragmentError::Changed {

@@ -68,6 +68,8 @@ pub enum Instruction {
     },
     /// `tcgen05.mma`: `D = D + A·B`, where D is in tensor memory, and A and B in shared memory. One thread starts it.
     Tcgen05(ProductKind),
+    /// `tcgen05.cp`: the scales of 128 rows of a factor from shared to tensor memory, 32 rows of 16 bytes. One thread starts it.
+    TensorCopy,
     /// `tcgen05.ld`: from tensor memory to a fragment, each lane of a warpgroup the columns of its row, as the map says of eight.
     TensorLoad(&'static LaneMap),
     /// No instruction: the elements of a tile, each in the lane that has it by the map.
@@ -88,12 +90,19 @@ pub struct ProductKind {
     /// How many blocks of threads compute it together, each of which has 128 rows of the left factor and of the sum, and its share of the
     /// columns of the right factor: 1, or the two of a pair (PTX ISA, *CTA Pair*; `.cta_group` of `tcgen05.mma`).
     pub blocks: i64,
+    /// How many elements along K share a scale, of factors that have scales in tensor memory (PTX ISA, *Block scaling*).
+    pub scaled: Option<i64>,
 }
 
 impl Intrinsic {
     /// Whether two blocks of threads compute it together.
     pub const fn is_of_pair(&self) -> bool {
         matches!(self.instruction, Instruction::Tcgen05(ProductKind { blocks: 2, .. }))
+    }
+
+    /// Whether one thread starts it, and the tensor core does it with tensor memory while all go on.
+    pub const fn is_of_tensor_core(&self) -> bool {
+        matches!(self.instruction, Instruction::Tcgen05(_) | Instruction::TensorCopy)
     }
 
     /// What its name has in common with those of products of other types, if it is a product: `wgmma` of
@@ -112,7 +121,7 @@ impl Intrinsic {
             Instruction::Mma { c, .. } => c.lanes,
             Instruction::Wgmma { sum, .. } => sum.lanes,
             Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } => WARP,
-            Instruction::Tcgen05(_) => 1,
+            Instruction::Tcgen05(_) | Instruction::TensorCopy => 1,
             Instruction::TensorLoad(map) | Instruction::Lanes(map) => map.lanes,
         }
     }

@@ -6,7 +6,9 @@ use std::{
 };
 
 use super::{ALL, Instruction, Intrinsic, ProductKind};
-use crate::{Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, text};
+use crate::{
+    Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, arith::Bounds, text,
+};
 
 /// An operand of an intrinsic, found in a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -263,6 +265,7 @@ fn expect_columns(intrinsic: &Intrinsic, func: &Func, operands: &[Operand]) -> R
         Instruction::Tcgen05(ProductKind { blocks: 2, .. }) => {
             (is_one_of(32, 256), "multiples of 32 from 32 to 256")
         }
+        Instruction::Tcgen05(ProductKind { scaled: Some(_), .. }) => (is_one_of(128, 256), "128 and 256"),
         Instruction::Tcgen05(_) => (is_one_of(16, 256), "multiples of 16 from 16 to 256"),
         Instruction::TensorLoad(_) => (is_one_of(8, 128) && found.count_ones() == 1, "8, 16, 32, 64 and 128"),
         _ => return Ok(()),
@@ -354,35 +357,33 @@ impl Unify<'_> {
         true
     }
 
-    /// The tile that an access runs through: each loop of the pattern must be a term of one subscript.
+    /// The tile that an access runs through: what a subscript of the pattern makes of the loops is a term of one subscript of the access,
+    /// and no other has any of them.
     fn operand(&self, pattern: &Access, access: &Access) -> Option<Operand> {
         let is_inner = |name: &Name| self.order.iter().any(|it| it.1 == *name);
+        let own = |name: &Name| self.order.iter().find(|it| it.0 == *name).map(|it| Index::var(&it.1));
+        let mut bounds = Bounds::default();
+        self.order.iter().for_each(|(_, own, extent)| bounds.insert(own, extent));
+        let mut base: Vec<Index> = access.indices.iter().map(|it| bounds.simplify(it)).collect();
         let (mut dims, mut tile) = (Vec::new(), Vec::new());
         for subscript in &pattern.indices {
-            let var = subscript.as_var()?;
-            let (_, own, extent) = self.order.iter().find(|it| it.0 == *var)?;
-            dims.push(access.indices.iter().position(|it| it.any_var(&|name| name == own))?);
-            tile.push(extent.as_int()?);
-        }
-        let zero = |name: &Name| is_inner(name).then(|| Index::int(0));
-        let one = |name: &Name| is_inner(name).then(|| Index::int(1));
-        let mut base = Vec::new();
-        for (at, subscript) in access.indices.iter().enumerate() {
-            let inner: Vec<Name> = subscript.vars().into_iter().filter(|it| is_inner(it)).collect();
-            let expected = usize::from(dims.contains(&at));
-            if inner.len() != expected || dims.iter().filter(|it| **it == at).count() != expected {
-                return None;
+            let run = bounds.simplify(&subscript.subst(&own));
+            // A subscript that is the same for all elements of this tile says nothing of it.
+            if !run.any_var(&is_inner) {
+                continue;
             }
-            let start = subscript.subst(&zero);
-            let bounds = crate::arith::Bounds::default();
-            let steps_by_one = match inner.first() {
-                Some(var) => bounds.linear_in(subscript, var).is_some_and(|it| it.0 == 1),
-                None => subscript.subst(&one) == start,
+            let rest = |at: usize| bounds.simplify(&(&base[at] - &run));
+            let is_run = |at: &usize| {
+                !dims.contains(at) && base[*at].any_var(&is_inner) && !rest(*at).any_var(&is_inner)
             };
-            if !steps_by_one {
-                return None;
-            }
-            base.push(bounds.simplify(&start));
+            let at = (0..base.len()).find(is_run)?;
+            base[at] = rest(at);
+            let (Some(0), Some(most)) = bounds.interval(&run) else { return None };
+            dims.push(at);
+            tile.push(most + 1);
+        }
+        if base.iter().any(|it| it.any_var(&is_inner)) {
+            return None;
         }
         let (name, buffer) = (pattern.buffer.clone(), access.buffer.clone());
         Some(Operand { name, buffer, base, dims, tile })

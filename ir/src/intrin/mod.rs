@@ -65,6 +65,7 @@ intrinsics![
     stmatrix_x2_trans,
     stmatrix_x4,
     stmatrix_x4_trans,
+    tcgen05_cp,
     tcgen05_ld,
     tcgen05_m128k16_bf16_f32,
     tcgen05_m128k16_f16_f32,
@@ -76,6 +77,8 @@ intrinsics![
     tcgen05_pair_m256k32_e4m3_f32,
     tcgen05_pair_m256k32_e5m2_f32,
     tcgen05_pair_m256k8_tf32_f32,
+    tcgen05_scaled_m128k32_e4m3_f32,
+    tcgen05_scaled_m128k32_e5m2_f32,
     wgmma_m64k16_bf16_f32,
     wgmma_m64k16_f16_f16,
     wgmma_m64k16_f16_f32,
@@ -93,7 +96,7 @@ pub fn find(name: &str) -> Option<&'static Intrinsic> {
 }
 
 /// What the names of the products begin with that differ in types and shapes only, in alphabetical order: `mma`,
-/// `tcgen05`, `tcgen05_pair`, `wgmma`, `wgmma_rs`.
+/// `tcgen05`, `tcgen05_pair`, `tcgen05_scaled`, `wgmma`, `wgmma_rs`.
 pub fn families() -> Vec<&'static str> {
     let mut out: Vec<_> = ALL.iter().filter_map(|it| it.family()).collect();
     out.dedup();

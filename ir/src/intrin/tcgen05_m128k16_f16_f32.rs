@@ -20,5 +20,5 @@ func tcgen05(n)
         for k in 0..16
           C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k, j])
 ",
-    instruction: Instruction::Tcgen05(ProductKind { name: "f16", format: 0, k: 16, transposes: true, blocks: 1 }),
+    instruction: Instruction::Tcgen05(ProductKind { name: "f16", format: 0, k: 16, transposes: true, blocks: 1, scaled: None }),
 };

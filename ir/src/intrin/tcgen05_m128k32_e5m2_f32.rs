@@ -20,5 +20,5 @@ func tcgen05(n)
         for k in 0..32
           C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k, j])
 ",
-    instruction: Instruction::Tcgen05(ProductKind { name: "f8f6f4", format: 1, k: 32, transposes: false, blocks: 1 }),
+    instruction: Instruction::Tcgen05(ProductKind { name: "f8f6f4", format: 1, k: 32, transposes: false, blocks: 1, scaled: None }),
 };

@@ -20,5 +20,5 @@ func tcgen05_pair(n)
         for k in 0..8
           C[i, j] = C[i, j] + f32(A[i, k]) * f32(B[k, j])
 ",
-    instruction: Instruction::Tcgen05(ProductKind { name: "tf32", format: 2, k: 8, transposes: false, blocks: 2 }),
+    instruction: Instruction::Tcgen05(ProductKind { name: "tf32", format: 2, k: 8, transposes: false, blocks: 2, scaled: None }),
 };

@@ -10,7 +10,10 @@ fn maps() -> Vec<&'static LaneMap> {
             Instruction::Mma { c, a, b, .. } => vec![c, a, b],
             Instruction::Wgmma { sum, left, .. } => [Some(sum), left].into_iter().flatten().collect(),
             Instruction::TensorLoad(map) | Instruction::Lanes(map) => vec![map],
-            Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Tcgen05(_) => vec![],
+            Instruction::Ldmatrix { .. }
+            | Instruction::Stmatrix { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy => vec![],
         };
         out.extend(found);
     }

@@ -217,7 +217,7 @@ impl Count<'_> {
 fn is_product(access: &FuncAccess<'_>, is_asynchronous: bool) -> bool {
     let instruction = access.block().and_then(|it| it.attrs.tensorize).map(|it| it.instruction);
     match instruction {
-        Some(Instruction::Wgmma { .. } | Instruction::Tcgen05(_)) => true,
+        Some(Instruction::Wgmma { .. } | Instruction::Tcgen05(_) | Instruction::TensorCopy) => true,
         Some(Instruction::Mma { .. }) => !is_asynchronous,
         _ => false,
     }

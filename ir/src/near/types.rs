@@ -14,6 +14,7 @@ pub fn unit_roundoff(dtype: DType) -> f64 {
         f64::from_bits((1023 - bits) << 52)
     }
     match dtype {
+        DType::F8e8m0 => part(1),
         DType::F8e5m2 => part(3),
         DType::F8e4m3 => part(4),
         DType::Bf16 => part(8),
@@ -38,6 +39,7 @@ pub(super) fn least(dtype: DType) -> f64 {
         f64::from_bits((1023 - exponent) << 52)
     }
     match dtype {
+        DType::F8e8m0 => power(127),
         DType::F8e5m2 => power(16),
         DType::F8e4m3 => power(9),
         DType::F16 => power(24),

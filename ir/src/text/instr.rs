@@ -145,7 +145,7 @@ fn assignment(line: &mut Cursor<'_>) -> Result<Instr, Failure> {
         let word = line.name("a product into tensor memory")?;
         let intrinsic = intrin::find(word.as_str()).ok_or(unknown)?;
         line.expect("(")?;
-        return tcgen05::product(line, intrinsic, Tile { first: place, extents, matrix: None });
+        return tcgen05::operation(line, intrinsic, Tile { first: place, extents, matrix: None });
     }
     if line.eat("<=") {
         return bulk::to_global(line, place);

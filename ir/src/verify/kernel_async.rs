@@ -124,12 +124,20 @@ impl<'a> Verifier<'a> {
     }
 
     fn tcgen05(&mut self, instr: &Instr, it: &Tcgen05) {
-        self.expect_scope(instr, &it.sum.first, &[Scope::Tensor]);
-        for tile in [&it.left, &it.right] {
-            self.expect_scope(instr, &tile.first, &[Scope::Shared]);
+        self.expect_scope(instr, &it.place.first, &[Scope::Tensor]);
+        let scopes: &[Scope] = match it.intrinsic.instruction {
+            intrin::Instruction::Tcgen05(kind) if kind.scaled.is_some() => {
+                &[Scope::Shared, Scope::Tensor, Scope::Shared, Scope::Tensor]
+            }
+            intrin::Instruction::Tcgen05(_) => &[Scope::Shared; 2],
+            intrin::Instruction::TensorCopy => &[Scope::Shared],
+            _ => &[],
+        };
+        for (tile, scope) in it.operands.iter().zip(scopes) {
+            self.expect_scope(instr, &tile.first, &[*scope]);
         }
-        if !matches!(it.intrinsic.instruction, intrin::Instruction::Tcgen05(_)) {
-            self.report(Kind::Operand { instr: instr.word(), buffer: it.sum.first.buffer.clone() });
+        if scopes.is_empty() || it.operands.len() != scopes.len() {
+            self.report(Kind::Operand { instr: instr.word(), buffer: it.place.first.buffer.clone() });
         }
         // All of a kernel are of one sort (PTX ISA, *tcgen05*, `.cta_group`).
         let is_of_pair = it.intrinsic.is_of_pair();

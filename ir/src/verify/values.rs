@@ -136,6 +136,7 @@ fn is_of_its_type(literal: Literal) -> bool {
             | DType::Tf32
             | DType::F8e4m3
             | DType::F8e5m2
+            | DType::F8e8m0
             | DType::F32
             | DType::F64 => false,
         },

@@ -239,6 +239,7 @@ _DTYPES = {
     "float64": "f64",
     "float8_e4m3fn": "f8e4m3",
     "float8_e5m2": "f8e5m2",
+    "float8_e8m0fnu": "f8e8m0",
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32)},
 }

@@ -40,6 +40,7 @@ _TORCH_NAMES = {
     "bf16": "bfloat16",
     "f8e4m3": "float8_e4m3fn",
     "f8e5m2": "float8_e5m2",
+    "f8e8m0": "float8_e8m0fnu",
     "tf32": "float32",
     "f32": "float32",
     "f64": "float64",

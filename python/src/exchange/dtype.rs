@@ -3,7 +3,7 @@
 use ir::DType;
 
 /// The types that arrays may have, by the name that NumPy, `ml_dtypes`, PyTorch and JAX share.
-const NAMES: [(&str, DType); 14] = [
+const NAMES: [(&str, DType); 15] = [
     ("bool", DType::Bool),
     ("int8", DType::I8),
     ("int16", DType::I16),
@@ -16,6 +16,7 @@ const NAMES: [(&str, DType); 14] = [
     ("bfloat16", DType::Bf16),
     ("float8_e4m3fn", DType::F8e4m3),
     ("float8_e5m2", DType::F8e5m2),
+    ("float8_e8m0fnu", DType::F8e8m0),
     ("float32", DType::F32),
     ("float64", DType::F64),
 ];
@@ -70,6 +71,7 @@ pub(super) fn by_dlpack(code: u8, bits: u8) -> Option<DType> {
         (6, 8) => DType::Bool,
         (10, 8) => DType::F8e4m3,
         (12, 8) => DType::F8e5m2,
+        (14, 8) => DType::F8e8m0,
         _ => return None,
     })
 }

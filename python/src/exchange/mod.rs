@@ -67,7 +67,7 @@ impl<'py> Array<'py> {
 /// Refuses elements that no kernel knows.
 fn unknown_type(what: &str) -> Diagnostic {
     let title = format!("elements of type {what} are not those of any kernel");
-    let help = "there are bool, int8 to int64, uint8 to uint32, float16 to float64, bfloat16, float8_e4m3fn and float8_e5m2, \
+    let help = "there are bool, int8 to int64, uint8 to uint32, float16 to float64, bfloat16, float8_e4m3fn, float8_e5m2 and float8_e8m0fnu, \
                 in the byte order of this machine";
     Diagnostic::usage(CallError::ElementType, title).help(help.to_owned())
 }

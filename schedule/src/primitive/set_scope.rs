@@ -23,7 +23,7 @@ use crate::{LayoutError, ScheduleError, ScheduleState};
 /// derived, also at the end, since memory goes with its block. That is split-K without a detour through global memory: `rfactor` with
 /// `factor_axis: 0`, and the partial results in the scope `cluster`.
 ///
-/// `tensor` is tensor memory of a block of threads (sm_100a): 128 rows of 512 columns of four bytes. Products by `tcgen05_` intrinsics write it, and
+/// `tensor` is tensor memory of a block of threads (sm_100a): 128 rows of 512 columns of four bytes. Products by `tcgen05_` intrinsics write it, `tcgen05_cp` the scales of their factors, and
 /// `tcgen05_ld` reads it into a `fragment`; nothing else touches it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -41,12 +41,15 @@ use crate::{
 /// `tcgen05_pair_` products are of two blocks of a cluster together: a loop of two iterations over their rows is bound to `cluster.x`, columns are a multiple of
 /// 32, and copies and products have roles. Each block then copies and keeps half of the right factor.
 ///
+/// `tcgen05_scaled_` products have factors with a scale for each 32 elements of a row, in the scope `tensor`, and 128 or 256 columns; `tcgen05_cp` copies 32 x 16 scales from
+/// shared memory to there, those of 128 rows and four blocks of 32 elements.
+///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane
 /// works on the elements that it has. So accumulators are filled, converted and stored, guards and all. A reduction over columns is one of
 /// the lanes that share a row. Without the loop over columns, what is in `loop` is done for the rows alone, by each lane that has elements of one.
 ///
-/// `mma`, `tcgen05`, `tcgen05_pair`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
+/// `mma`, `tcgen05`, `tcgen05_pair`, `tcgen05_scaled`, `wgmma` or `wgmma_rs` alone is the one of them that has the types of the block: the same script then multiplies
 /// `bf16` and `f8e4m3`.
 ///
 /// `explain INTRINSIC` tells what an intrinsic computes and draws which lane has what.

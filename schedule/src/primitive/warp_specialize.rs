@@ -1,7 +1,7 @@
 use indexmap::IndexMap;
 use ir::{
     Loop, LoopKind, Name, ROLE, Role, Scope, Target, WARP_ROLES,
-    intrin::Instruction,
+    intrin::Intrinsic,
     pipeline::{self, COMPUTE, STAGE, components_of, is_pipeline, numbers},
 };
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ use crate::{Number, RoleError, ScheduleError, ScheduleState};
 /// or for none.
 ///
 /// A block of a role copies asynchronously (by TMA) in a pipelined loop: it fills shared memory that other roles read in the same loop, and
-/// reads what no other role writes. A block that `tensorize` gave to a `tcgen05_` product may have a role, too: it reads what other roles fill in its loop, and who reads
+/// reads what no other role writes. A block that `tensorize` gave to a `tcgen05_` product, or that copies scales for it, may have a role, too: it reads what other roles fill in its loop, and who reads
 /// its sums stands behind the loop, in another role; `double_buffer_scope` with `slots: 2` lets the next sums be computed meanwhile. Changes no result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,7 +164,7 @@ impl WarpSpecialize {
 
 /// Whether a block is products into tensor memory.
 fn is_product(block: &ir::Block) -> bool {
-    block.attrs.tensorize.is_some_and(|it| matches!(it.instruction, Instruction::Tcgen05(_)))
+    block.attrs.tensorize.is_some_and(Intrinsic::is_of_tensor_core)
 }
 
 /// Whether a pipelined loop copies in the stage of a block asynchronously.

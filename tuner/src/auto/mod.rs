@@ -16,6 +16,7 @@ mod cpu;
 mod direct;
 mod elementwise;
 mod gemv;
+mod microscaled;
 mod mma;
 mod model;
 mod packing;
@@ -315,10 +316,11 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
 
 /// The same without the last one.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
-    let rules: [fn(&Request<'_>) -> Vec<Draft>; 14] = [
+    let rules: [fn(&Request<'_>) -> Vec<Draft>; 15] = [
         gemv::drafts,
         attention::drafts,
         block_scaled::drafts,
+        microscaled::drafts,
         on_tensor_cores,
         simt::drafts,
         contraction::drafts,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ir::{
     Index,
-    intrin::{Instruction, Intrinsic, LaneMap},
+    intrin::{Instruction, Intrinsic, LaneMap, ProductKind},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,14 +43,10 @@ fn manual(it: &Intrinsic) -> String {
             out.push_str(&drawn_maps(it));
         }
         Instruction::Tcgen05(kind) => {
-            let _ = write!(
-                out,
-                "PTX: tcgen05.mma.cta_group::{}.kind::{}\n\n{}",
-                kind.blocks, kind.name, it.description
-            );
-            out.push_str(&factors(kind.transposes));
-            out.push_str(TENSOR_MEMORY);
-            out.push_str(if kind.blocks > 1 { PAIR } else { "" });
+            out.push_str(&product_of_tensor_core(it, kind));
+        }
+        Instruction::TensorCopy => {
+            let _ = write!(out, "PTX: tcgen05.cp.cta_group::1.32x128b.warpx4\n\n{}{SCALES}", it.description);
         }
         Instruction::TensorLoad(_) => {
             let _ = write!(out, "PTX: tcgen05.ld.sync.aligned.32x32b.xN.b32\n\n{}", it.description);
@@ -75,6 +71,18 @@ fn manual(it: &Intrinsic) -> String {
     out
 }
 
+/// A product into tensor memory.
+fn product_of_tensor_core(it: &Intrinsic, kind: ProductKind) -> String {
+    let ProductKind { name, blocks, scaled, transposes, .. } = kind;
+    let block_scale = if scaled.is_some() { ".block_scale" } else { "" };
+    let pair = if blocks > 1 { PAIR } else { "" };
+    let scales = if scaled.is_some() { SCALES } else { "" };
+    let (description, factors) = (it.description, factors(transposes));
+    format!(
+        "PTX: tcgen05.mma.cta_group::{blocks}.kind::{name}{block_scale}\n\n{description}{factors}{TENSOR_MEMORY}{pair}{scales}"
+    )
+}
+
 /// Which lane has what, by operand.
 fn drawn_maps(it: &Intrinsic) -> String {
     let mut out = String::new();
@@ -88,6 +96,11 @@ fn drawn_maps(it: &Intrinsic) -> String {
 const PAIR: &str = "\
 Two blocks of a cluster along `cluster.x` compute it together: each says so of its own 128 rows. B is the same for both, and each copies and \
                     keeps half of its columns. It needs roles (`warp_specialize`), for the thread that starts it is one of the first block.\n";
+
+/// How scales get to tensor memory.
+const SCALES: &str = "\nScales stand in tensor memory, too: 128 rows of a factor, four scales each, are 32 rows of 16 scales there, and take four columns of \
+                      four bytes. `tcgen05_cp` brings them from shared memory, where the copy engine puts them, in turn with the products of \
+                      the thread that starts it; a product reads one of the four.\n";
 
 /// What is to be known of sums in tensor memory.
 const TENSOR_MEMORY: &str = "\nC is 128 rows of tensor memory, where each element takes a column of four bytes: a block of threads has 512 of \
@@ -187,7 +200,10 @@ fn maps(it: &Intrinsic) -> Vec<(&'static str, &'static LaneMap)> {
         }
         Instruction::TensorLoad(map) => vec![("D", map)],
         Instruction::Lanes(map) => vec![("tile", map)],
-        Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::Tcgen05(_) => vec![],
+        Instruction::Ldmatrix { .. }
+        | Instruction::Stmatrix { .. }
+        | Instruction::Tcgen05(_)
+        | Instruction::TensorCopy => vec![],
     }
 }
 

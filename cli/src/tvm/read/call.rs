@@ -28,6 +28,7 @@ pub(in crate::tvm) const fn dtype_word(dtype: DType) -> Option<&'static str> {
         DType::Bf16 => "bfloat16",
         DType::F8e4m3 => "float8_e4m3fn",
         DType::F8e5m2 => "float8_e5m2",
+        DType::F8e8m0 => "float8_e8m0fnu",
         DType::F32 => "float32",
         DType::F64 => "float64",
         DType::Tf32 => return None,

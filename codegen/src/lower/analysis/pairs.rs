@@ -35,10 +35,11 @@ pub(crate) fn halved(func: &Func, buffer: &Name) -> Option<usize> {
         if let Stmt::Instr(it) = stmt
             && let Instr::Tcgen05(it) = &**it
             && it.intrinsic.is_of_pair()
-            && it.right.first.buffer == *buffer
+            && let Some([_, right]) = it.factors()
+            && right.first.buffer == *buffer
         {
-            let is_last = it.right.matrix.is_some_and(|it| it.major == Major::Mn);
-            out = (it.right.extents.len() - usize::from(!is_last)).checked_sub(1);
+            let is_last = right.matrix.is_some_and(|it| it.major == Major::Mn);
+            out = (right.extents.len() - usize::from(!is_last)).checked_sub(1);
         }
     });
     out

@@ -46,8 +46,8 @@ struct Flat {
     storages: BTreeMap<Name, Storage>,
     /// The buffers of which each block of a cluster has a part.
     dealt_out: BTreeSet<Name>,
-    /// The shapes of those in tensor memory.
-    tensors: BTreeMap<Name, Vec<i64>>,
+    /// The shapes of those in tensor memory, and in how many rows they stand.
+    tensors: BTreeMap<Name, (Vec<i64>, i64)>,
     /// The first access that a swizzle takes apart.
     cut: RefCell<Option<LowerError>>,
 }
@@ -61,7 +61,8 @@ impl Flat {
                     self.dealt_out.insert(it.name.clone());
                 }
                 if it.scope == Scope::Tensor {
-                    self.tensors.insert(it.name.clone(), it.shape.clone());
+                    let rows = Scope::tensor_rows(it.dtype.bytes());
+                    self.tensors.insert(it.name.clone(), (it.shape.clone(), rows));
                 }
             }
         });
@@ -77,7 +78,10 @@ impl Flat {
                         out.push(Op::comment(told, Origin::default()));
                     }
                     let shape = match it.scope {
-                        Scope::Tensor => vec![Scope::TENSOR_ROWS, columns_of(&it.shape)],
+                        Scope::Tensor => {
+                            let rows = Scope::tensor_rows(it.dtype.bytes());
+                            vec![rows, columns_of(&it.shape, rows)]
+                        }
                         _ => it.blocks().into_iter().chain([it.elements()]).collect(),
                     };
                     let layout = Layout::default();
@@ -108,14 +112,21 @@ impl Flat {
                 Instr::Wgmma(Wgmma { place, left, right, ..it.clone() })
             }
             Instr::Tcgen05(it) => {
-                let first = self.access(&it.sum.first);
-                let extents = it.sum.extents.iter().copied().filter(|it| *it > 1).collect();
-                let sum = Tile { first, extents, matrix: None };
-                let (left, right) = (self.tile(&it.left), self.tile(&it.right));
-                Instr::Tcgen05(Box::new(Tcgen05 { sum, left, right, ..(**it).clone() }))
+                let place = self.columns(&it.place);
+                let operands = it.operands.iter().map(|it| match self.tensors.get(&it.first.buffer) {
+                    Some(_) => self.columns(it),
+                    None => self.tile(it),
+                });
+                Instr::Tcgen05(Box::new(Tcgen05 { place, operands: operands.collect(), ..(**it).clone() }))
             }
             it => it.map_accesses(&mut |it| self.access(it)),
         }
+    }
+
+    /// A tile of tensor memory.
+    fn columns(&self, it: &Tile) -> Tile {
+        let extents = it.extents.iter().copied().filter(|it| *it > 1).collect();
+        Tile { first: self.access(&it.first), extents, matrix: None }
     }
 
     fn tile(&self, it: &Tile) -> Tile {
@@ -129,8 +140,8 @@ impl Flat {
     }
 
     fn access(&self, access: &Access) -> Access {
-        if let Some(shape) = self.tensors.get(&access.buffer) {
-            return Access { indices: row_and_column(shape, &access.indices), ..access.clone() };
+        if let Some((shape, rows)) = self.tensors.get(&access.buffer) {
+            return Access { indices: row_and_column(shape, *rows, &access.indices), ..access.clone() };
         }
         let Some(storage) = self.storages.get(&access.buffer) else { return access.clone() };
         let (buffer, bytes) = (&access.buffer, i64::from(access.lanes) * storage.element_bytes());
@@ -145,21 +156,21 @@ impl Flat {
     }
 }
 
-/// How many columns of tensor memory a buffer of a shape takes.
-fn columns_of(shape: &[i64]) -> i64 {
+/// How many elements of a buffer of a shape stand in each of so many rows of tensor memory.
+fn columns_of(shape: &[i64], rows: i64) -> i64 {
     let elements = shape.iter().fold(1i64, |all, it| all.saturating_mul(*it));
-    (elements + Scope::TENSOR_ROWS - 1) / Scope::TENSOR_ROWS
+    (elements + rows - 1) / rows
 }
 
-/// The row and the column of tensor memory that an element has: of matrices of 128 rows, one beside the other.
-fn row_and_column(shape: &[i64], indices: &[Index]) -> Vec<Index> {
-    let rows = Index::int(Scope::TENSOR_ROWS);
+/// The row and the column of tensor memory that an element has: of matrices of so many rows, one beside the other.
+fn row_and_column(shape: &[i64], rows: i64, indices: &[Index]) -> Vec<Index> {
     let ([outer @ .., row, column], [.., height, width]) = (indices, shape) else { return indices.to_vec() };
     let mut matrix = Index::int(0);
     for (index, extent) in outer.iter().zip(shape) {
         matrix = matrix * *extent + index.clone();
     }
-    let below = (height + Scope::TENSOR_ROWS - 1) / Scope::TENSOR_ROWS;
+    let below = (height + rows - 1) / rows;
+    let rows = Index::int(rows);
     let matrix = matrix * below + row.floor_div(&rows);
     vec![row.floor_mod(&rows), matrix * *width + column.clone()]
 }

@@ -6,7 +6,7 @@ use ir::{
     Access, Block, Buffer, Func, Index, Loop, Mechanism, Name, Scope, Stmt, Storage, Swizzle, Target,
     XorSwizzle,
     arith::Bounds,
-    intrin::Instruction,
+    intrin::{Instruction, Intrinsic},
     pipeline::{PipelineError, is_pipeline},
 };
 
@@ -103,9 +103,9 @@ fn chosen(buffer: &Buffer, row: &Index) -> Option<XorSwizzle> {
 fn by_hardware(func: &Func) -> BTreeSet<Name> {
     let mut out = BTreeSet::new();
     for block in func.body.blocks() {
-        let instruction = block.attrs.tensorize.map(|it| it.instruction);
-        let multiplies = matches!(instruction, Some(Instruction::Wgmma { .. } | Instruction::Tcgen05(_)));
-        if block.attrs.mechanism == Some(Mechanism::Tma) || multiplies {
+        let is_read =
+            |it: &Intrinsic| it.is_of_tensor_core() || matches!(it.instruction, Instruction::Wgmma { .. });
+        if block.attrs.mechanism == Some(Mechanism::Tma) || block.attrs.tensorize.is_some_and(is_read) {
             let touched = block.reads().into_iter().chain(block.writes());
             out.extend(touched.map(|it| it.buffer.clone()));
         }

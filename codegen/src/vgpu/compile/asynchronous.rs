@@ -13,7 +13,7 @@ use crate::vgpu::{
     claim::{ClaimCode, TakeCode},
     mbarrier::{ArriveCode, AwaitCode},
     program::{AsyncCode, Elements},
-    tcgen05::Tcgen05Code,
+    tcgen05::{ScalesCode, Tcgen05Code, TensorCopyCode},
     tile::TileCode,
     turn::TurnCode,
     wgmma::{LeftCode, WgmmaCode},
@@ -39,6 +39,9 @@ impl Compiler<'_> {
             }
             Instr::Take(it) => AsyncCode::Take(TakeCode { answer: self.place(&it.answer, false)? }),
             Instr::Wgmma(it) => AsyncCode::Wgmma(Box::new(self.wgmma(site, it)?)),
+            Instr::Tcgen05(it) if it.factors().is_none() => {
+                AsyncCode::TensorCopy(Box::new(self.tensor_copy(it)?))
+            }
             Instr::Tcgen05(it) => AsyncCode::Tcgen05(Box::new(self.tcgen05(it)?)),
             Instr::Commit(group) => AsyncCode::Commit(*group),
             Instr::Wait(it) => AsyncCode::Wait {
@@ -223,10 +226,17 @@ impl Compiler<'_> {
     fn tcgen05(&mut self, it: &Tcgen05) -> Result<Tcgen05Code, VgpuError> {
         let kernel = self.kernel.name.clone();
         let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: it.intrinsic.name };
-        let Instruction::Tcgen05(kind) = it.intrinsic.instruction else { return Err(error()) };
-        let Elements { buffer: sum, index: column, .. } = self.columns(&it.sum.first)?;
-        let left = self.tile(&it.left, kind.transposes)?.ok_or_else(error)?;
-        let right = self.tile(&it.right, kind.transposes)?.ok_or_else(error)?;
+        let (Instruction::Tcgen05(kind), Some([left, right])) = (it.intrinsic.instruction, it.factors())
+        else {
+            return Err(error());
+        };
+        let Elements { buffer: sum, index: column, .. } = self.columns(&it.place.first)?;
+        let left = self.tile(left, kind.transposes)?.ok_or_else(error)?;
+        let right = self.tile(right, kind.transposes)?.ok_or_else(error)?;
+        let scales = match it.scales().filter(|_| kind.scaled.is_some()) {
+            Some([a, b]) => Some([self.scales(a)?, self.scales(b)?]),
+            None => None,
+        };
         let columns = right.extents[0];
         let depth = usize::try_from(kind.k).map_err(|_| error())?;
         let blocks = usize::try_from(kind.blocks).map_err(|_| error())?;
@@ -238,12 +248,41 @@ impl Compiler<'_> {
             return Err(error());
         }
         let needed = intrin::operand_types(it.intrinsic);
-        let types = [sum, left.buffer, right.buffer].map(|it| self.buffers[it].dtype);
-        if !fits || left.extents != [128, depth] || it.sum.extents != rows || needed != types {
+        let buffers = match &scales {
+            Some([a, b]) => vec![sum, left.buffer, a.buffer, right.buffer, b.buffer],
+            None => vec![sum, left.buffer, right.buffer],
+        };
+        let types: Vec<_> = buffers.iter().map(|it| self.buffers[*it].dtype).collect();
+        if !fits || left.extents != [128, depth] || it.place.extents != rows || needed != types {
             return Err(error());
         }
         let starts = it.starts.as_ref().map(|it| self.conditions(it)).transpose()?;
-        Ok(Tcgen05Code { sum, column, columns, blocks, left, right, starts })
+        Ok(Tcgen05Code { sum, column, columns, blocks, left, right, scales, starts })
+    }
+
+    fn scales(&mut self, it: &Tile) -> Result<ScalesCode, VgpuError> {
+        let Elements { buffer, index: column, .. } = self.columns(&it.first)?;
+        Ok(ScalesCode { buffer, column })
+    }
+
+    /// A copy of scales to tensor memory.
+    fn tensor_copy(&mut self, it: &Tcgen05) -> Result<TensorCopyCode, VgpuError> {
+        let (kernel, intrinsic) = (self.kernel.name.clone(), it.intrinsic.name);
+        let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic };
+        let (Instruction::TensorCopy, [from]) = (it.intrinsic.instruction, it.operands.as_slice()) else {
+            return Err(error());
+        };
+        let Elements { buffer: to, index: column, .. } = self.columns(&it.place.first)?;
+        let from = self.tile(from, false)?.ok_or_else(error)?;
+        let types = it.intrinsic.types;
+        let has_type = |it: usize| types.contains(&self.buffers[it].dtype);
+        if from.extents != [32, 16]
+            || it.place.extents != [32, 16]
+            || ![to, from.buffer].into_iter().all(has_type)
+        {
+            return Err(error());
+        }
+        Ok(TensorCopyCode { to, column, from })
     }
 
     /// Columns of tensor memory: the rows are those of the lanes, or all.

@@ -19,7 +19,10 @@ impl Compiler<'_> {
         let wanted = match intrinsic.instruction {
             Instruction::Mma { .. } => 3,
             Instruction::Ldmatrix { .. } | Instruction::Stmatrix { .. } | Instruction::TensorLoad(_) => 1,
-            Instruction::Wgmma { .. } | Instruction::Tcgen05(_) | Instruction::Lanes(_) => 0,
+            Instruction::Wgmma { .. }
+            | Instruction::Tcgen05(_)
+            | Instruction::TensorCopy
+            | Instruction::Lanes(_) => 0,
         };
         let kernel = &self.kernel.name;
         let error = || VgpuError::Tensor { kernel: kernel.clone(), intrinsic: intrinsic.name };

@@ -70,6 +70,16 @@ fn sources() {
     insta::glob!("../../vgpu", "{wgmma,tcgen05}_*_clean.tw", each);
 }
 
+/// Each file of `tests/emit_refused` is a kernel that no verifier has seen, of which there is no source.
+#[test]
+fn kernels_that_nobody_verified_are_refused() {
+    insta::glob!("../../emit_refused", "*.tw", |path| {
+        let text = fs::read_to_string(path).unwrap();
+        let module = ir::text::parse_module(&text).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
+        assert_snapshot!(emit(&module, &target_of(&text)).unwrap_err());
+    });
+}
+
 /// The machine code of a text, as a disassembler prints it; none where a program for it is missing.
 fn sass(path: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -105,6 +115,9 @@ fn machine_code() {
         assert_eq!(count("UTCHMMA"), 4, "{path}\n{sass}");
         assert_eq!([count("LDL"), count("STL")], [0; 2], "{path}\n{sass}");
     }
+    let Some(sass) = sass("vgpu/tcgen05_scaled_clean.tw") else { return };
+    let count = |word: &str| sass.lines().filter(|it| it.contains(word)).count();
+    assert_eq!([count("UTCQMMA"), count("UTCCP"), count("LDL"), count("STL")], [4, 2, 0, 0], "{sass}");
 }
 
 /// Without the passes for its target a kernel has no source.
@@ -115,6 +128,7 @@ fn what_a_target_has_not_is_refused() {
     let paths = [
         "vgpu/wgmma_ring_clean.tw",
         "vgpu/tcgen05_ring_clean.tw",
+        "vgpu/tcgen05_scaled_clean.tw",
         "emit/wgmma_forms.tw",
         "emit/teams.tw",
         "emit/cluster_memory.tw",

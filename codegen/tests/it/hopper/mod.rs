@@ -1,7 +1,7 @@
 //! The kernels of `tests/vgpu` that multiply matrices by `wgmma`: their numbers, and what becomes of them if anything is taken out.
 //!
 //! `// product: m=200 n=100 k=160 a=k b=mn` says what a kernel computes: `C = A·B`, and which dimension of each factor is
-//! contiguous.
+//! contiguous. With `scales=mx` each 32 elements of a row of a factor have a scale.
 
 mod mutants;
 pub(crate) mod subject;

@@ -1,5 +1,7 @@
 //! Kernels with one thing taken out, moved or changed.
 
+use std::slice;
+
 use ir::{
     Access, Arrival, BulkCopy, BulkKind, Claim, Factor, Fence, Index, Instr, Less, Major, Matrix, Mbarriers,
     Module, Name, Op, Participants, Phase, SemaphoreKind, SyncKind, Take, Tcgen05, TensorOp, ThreadAxis,
@@ -80,6 +82,9 @@ fn variants(ops: &[Op], place: Place) -> Vec<(String, bool, Vec<Op>)> {
             if is_dropped && !is_last_release && !is_covered {
                 out.push((format!("without `{op}`"), false, replaced(vec![])));
             }
+            if is_tensor_copy(it) {
+                out.extend(other_scales(ops, at));
+            }
             for with in changed(it) {
                 let is_layout = match (it, &with) {
                     (Instr::Wgmma(_) | Instr::Tcgen05(_) | Instr::Tensor(_), _) => true,
@@ -140,28 +145,61 @@ fn is_heard_elsewhere(it: &Instr) -> bool {
 
 /// The product with other descriptors of its factors, and with its sum beside where it was.
 fn other_products(product: &Tcgen05) -> Vec<Instr> {
-    let left = other_matrices(&product.left).into_iter();
-    let left = left.map(|left| Tcgen05 { left, ..product.clone() });
-    let right = other_matrices(&product.right).into_iter();
-    let right = right.map(|right| Tcgen05 { right, ..product.clone() });
-    let first = &product.sum.first;
-    let indices = vec![first.indices[0].clone(), &first.indices[1] + 16];
-    let sum = Tile { first: Access { indices, ..first.clone() }, ..product.sum.clone() };
-    let beside = [Tcgen05 { sum, ..product.clone() }];
-    left.chain(right)
+    let others = |at: usize| {
+        let tile = &product.operands[at];
+        // Scales in tensor memory have no descriptors.
+        let tiles = if tile.matrix.is_some() { other_matrices(tile) } else { vec![columns_beside(tile, 1)] };
+        tiles.into_iter().map(move |it| {
+            let mut operands = product.operands.clone();
+            operands[at] = it;
+            Tcgen05 { operands, ..product.clone() }
+        })
+    };
+    let beside = [Tcgen05 { place: columns_beside(&product.place, 16), ..product.clone() }];
+    (0..product.operands.len())
+        .flat_map(others)
         .chain(beside)
         .chain(without_peer(product))
         .map(|it| Instr::Tcgen05(Box::new(it)))
         .collect()
 }
 
+/// What stands so many columns of tensor memory further.
+fn columns_beside(tile: &Tile, columns: i64) -> Tile {
+    let indices = vec![tile.first.indices[0].clone(), &tile.first.indices[1] + columns];
+    Tile { first: Access { indices, ..tile.first.clone() }, ..tile.clone() }
+}
+
+/// A list in which a product finds the scales of another tile: not copied, or behind it.
+fn other_scales(ops: &[Op], at: usize) -> Vec<(String, bool, Vec<Op>)> {
+    let op = &ops[at];
+    let mut out = vec![(format!("without `{op}`"), true, [&ops[..at], &ops[at + 1..]].concat())];
+    let product = (at + 1..ops.len()).find(|it| has_product(&ops[*it]));
+    out.extend(product.map(|it| {
+        let list = [&ops[..at], &ops[at + 1..=it], slice::from_ref(op), &ops[it + 1..]].concat();
+        (format!("`{op}` behind the product"), true, list)
+    }));
+    out
+}
+
+fn has_product(op: &Op) -> bool {
+    let mut found = false;
+    op.each_instr(&mut |it| found |= matches!(it, Instr::Tcgen05(_)) && !is_tensor_copy(it));
+    found
+}
+
+fn is_tensor_copy(it: &Instr) -> bool {
+    matches!(it, Instr::Tcgen05(it) if it.factors().is_none())
+}
+
 /// The product of one block of a pair alone, with what it has itself.
 fn without_peer(product: &Tcgen05) -> Option<Tcgen05> {
     let name = product.intrinsic.name.replace("tcgen05_pair_m256", "tcgen05_m128");
     let intrinsic = ir::intrin::find(&name).filter(|_| product.intrinsic.is_of_pair())?;
-    let extents = vec![product.sum.extents[0], product.right.extents[0]];
-    let sum = Tile { extents, ..product.sum.clone() };
-    Some(Tcgen05 { intrinsic, sum, ..product.clone() })
+    let [_, right] = product.factors()?;
+    let extents = vec![product.place.extents[0], right.extents[0]];
+    let place = Tile { extents, ..product.place.clone() };
+    Some(Tcgen05 { intrinsic, place, ..product.clone() })
 }
 
 /// An arrival with other bytes, or that fewer blocks or others hear of.
@@ -255,7 +293,7 @@ fn other_matrices(tile: &Tile) -> Vec<Tile> {
     let matrix = tile.matrix.expect("it is flat");
     let mut out: Vec<Matrix> =
         other_modes(matrix.swizzle).into_iter().map(|swizzle| Matrix { swizzle, ..matrix }).collect();
-    if has_leading(&matrix, tile.extents[0]) {
+    if has_leading(&matrix, tile) {
         out.push(Matrix { leading: matrix.leading + 16, ..matrix });
         out.push(Matrix { leading: matrix.leading * 2, ..matrix });
     }
@@ -264,12 +302,13 @@ fn other_matrices(tile: &Tile) -> Vec<Tile> {
     out.into_iter().map(|it| Tile { matrix: Some(it), ..tile.clone() }).collect()
 }
 
-/// Whether the leading offset says anything: rows along k within a swizzle are found without it, and so is a single panel.
-fn has_leading(matrix: &Matrix, rows: i64) -> bool {
+/// Whether the leading offset says anything: rows along k within a swizzle are found without it, and so are scales, of 16 bytes a row, and a
+/// single panel.
+fn has_leading(matrix: &Matrix, tile: &Tile) -> bool {
     match (matrix.major, matrix.swizzle) {
-        (Major::K, swizzle) => swizzle.is_none(),
+        (Major::K, swizzle) => swizzle.is_none() && tile.extents[1] > 16,
         // Factors of two bytes only are contiguous so.
-        (Major::Mn, swizzle) => swizzle.is_none_or(|it| rows > it.block_bytes() / 2),
+        (Major::Mn, swizzle) => swizzle.is_none_or(|it| tile.extents[0] > it.block_bytes() / 2),
     }
 }
 
@@ -306,6 +345,10 @@ fn commutes(a: &Instr, b: &Instr, in_loop: bool) -> bool {
         || is_turn(a, SemaphoreKind::Release)
         || is_turn(b, SemaphoreKind::Acquire)
         || (!in_loop && is_release(b))
+        // Scales may be copied later.
+        || (is_tensor_copy(a) && waits_for_others(b))
+        // Bytes may be expected while products still read what they will replace.
+        || (matches!(a.sync(), Some(SyncKind::Wait(_))) && is_expect(b))
         // A phase does not end before the arrival that expects bytes.
         || either(&|a, b| is_expect(a) && is_load(b))
         // A fence for products orders those with what was done to registers before.

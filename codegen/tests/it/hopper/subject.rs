@@ -41,11 +41,28 @@ impl Subject {
             "k" => mn * k + depth,
             _ => depth * extent + mn,
         };
+        // Tiles of 128 rows and four scales of each, 32 x 16 (OCP Microscaling Formats; cuBLAS, *1D block scaling factors layout*).
+        let tiles = |rows: usize| rows.div_ceil(128) * k.div_ceil(128) * 512;
+        let scales = |seed: usize, rows: usize| -> Vec<f64> {
+            let count = if words.contains_key("scales") { tiles(rows) } else { 0 };
+            (0..count).map(|it| [0.5, 1.0, 2.0][number(seed, it) % 3]).collect()
+        };
+        let (sa, sb) = (scales(2, m), scales(6, n));
+        let scale = |all: &[f64], row: usize, depth: usize| {
+            let tile = row / 128 * k.div_ceil(128) + depth / 128;
+            let place = tile * 512 + row % 32 * 16 + row / 32 % 4 * 4 + depth / 32 % 4;
+            all.get(place).copied().unwrap_or(1.0)
+        };
         let element = |i: usize, j: usize| {
-            (0..k).map(|it| a[at(words["a"], i, m, it)] * b[at(words["b"], j, n, it)]).sum()
+            let term = |it: usize| {
+                let factors = a[at(words["a"], i, m, it)] * b[at(words["b"], j, n, it)];
+                factors * scale(&sa, i, it) * scale(&sb, j, it)
+            };
+            (0..k).map(term).sum()
         };
         let product = (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
-        let inputs = [(Name::new("A"), a), (Name::new("B"), b)].into_iter().collect();
+        let all = [("A", a), ("B", b), ("SA", sa), ("SB", sb)].into_iter().filter(|it| !it.1.is_empty());
+        let inputs = all.map(|(name, it)| (Name::new(name), it)).collect();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         Some(Subject { name, module, inputs, product })
     }

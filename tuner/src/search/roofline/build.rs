@@ -343,6 +343,7 @@ fn tensor(it: &TensorOp) -> f64 {
         Instruction::Mma { a, c, .. } => MMA_SLOTS * (a.tile[1] * c.tile[0] * c.tile[1]) as f64 / 2048.0,
         Instruction::Wgmma { .. }
         | Instruction::Tcgen05(_)
+        | Instruction::TensorCopy
         | Instruction::TensorLoad(_)
         | Instruction::Ldmatrix { .. }
         | Instruction::Stmatrix { .. }

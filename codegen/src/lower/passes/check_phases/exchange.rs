@@ -71,7 +71,7 @@ pub(super) fn touching<'p, 'a>(
 ) -> impl Iterator<Item = (usize, &'a Instr)> + 'p {
     program.instrs().filter(|(_, it)| {
         let own = match it {
-            Instr::Tcgen05(it) => Some(&it.sum.first),
+            Instr::Tcgen05(it) => Some(&it.place.first),
             _ => None,
         };
         let mut touches = false;

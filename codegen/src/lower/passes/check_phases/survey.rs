@@ -275,7 +275,7 @@ fn sums<'a>(programs: &[Program<'a>], barrier: &Name) -> Vec<&'a Name> {
             });
         }
         let products = program.instrs().filter_map(|(_, it)| match it {
-            Instr::Tcgen05(it) => Some(&it.sum.first.buffer),
+            Instr::Tcgen05(it) => Some(&it.place.first.buffer),
             _ => None,
         });
         out.extend(products.filter(|it| touched.contains(it)));
@@ -286,7 +286,7 @@ fn sums<'a>(programs: &[Program<'a>], barrier: &Name) -> Vec<&'a Name> {
 /// Where the sum of a product goes, if it is to one of some buffers.
 pub(super) fn sum<'i>(it: &'i Instr, sums: &[&Name]) -> Option<&'i Tile> {
     match it {
-        Instr::Tcgen05(it) => Some(&it.sum).filter(|it| sums.contains(&&it.first.buffer)),
+        Instr::Tcgen05(it) => Some(&it.place).filter(|it| sums.contains(&&it.first.buffer)),
         _ => None,
     }
 }

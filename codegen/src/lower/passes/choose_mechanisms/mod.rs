@@ -152,6 +152,9 @@ fn products(component: &Component, target: &Target) -> Option<(Mechanism, &'stat
             Mechanism::Tcgen05,
             "One thread starts the products, and all go on while the tensor core multiplies.",
         )),
+        Some(Instruction::TensorCopy) => {
+            Some((Mechanism::Tcgen05, "The tensor core copies, in turn with its products."))
+        }
         _ => None,
     };
     let blocks = component.body.blocks();

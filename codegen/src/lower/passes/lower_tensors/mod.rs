@@ -152,6 +152,7 @@ impl Tensors<'_> {
             }
             Instruction::Wgmma { .. } => self.wgmma(intrinsic, &found, block, &inner)?,
             Instruction::Tcgen05(_) => self.tcgen05(intrinsic, &found, block, &inner)?,
+            Instruction::TensorCopy => self.tensor_copy(intrinsic, &found, block, &inner)?,
             Instruction::TensorLoad(_) => self.tensor_load(intrinsic, &found, block, &inner)?,
             Instruction::Mma { .. } | Instruction::Lanes(_) => self.mma(intrinsic, &found, block, &inner)?,
         };

@@ -1,7 +1,8 @@
-//! Products into tensor memory, and what warpgroups load from there.
+//! Products into tensor memory, the scales of their factors there, and what warpgroups load from there.
 
 use ir::{
-    Access, Block, Group, Index, Instr, Major, Mechanism, Scope, Stmt, Tcgen05, TensorOp, Tile,
+    Access, Block, Group, Index, Instr, Major, Matrix, Mechanism, Scope, Stmt, Storage, Tcgen05, TensorOp,
+    Tile,
     intrin::{Intrinsic, Matched, Operand},
 };
 
@@ -18,8 +19,10 @@ impl Tensors<'_> {
         block: &Block,
         at: &At,
     ) -> Result<Stmt, LowerError> {
-        let [sum, left, right] = found.operands.as_slice() else {
-            unreachable!("a product has three operands")
+        let (sum, left, right, scales) = match found.operands.as_slice() {
+            [sum, left, right] => (sum, left, right, None),
+            [sum, left, of_left, right, of_right] => (sum, left, right, Some([of_left, of_right])),
+            _ => unreachable!("a product has two factors, with or without scales"),
         };
         let first = tensor_access(sum, block, at)?;
         let mut extents = vec![1; first.indices.len()];
@@ -33,10 +36,95 @@ impl Tensors<'_> {
             self.halve(&mut factor, right, block)?;
         }
         let starts = found.starts.then(|| first_of_reduction(block, at)).flatten();
-        let product =
-            Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, sum: place, left, right: factor, starts }));
+        let operands = match scales {
+            None => vec![left, factor],
+            Some([of_left, of_right]) => {
+                let [of_left, of_right] = [of_left, of_right].map(|it| self.scales(intrinsic, it, block, at));
+                vec![left, of_left?, factor, of_right?]
+            }
+        };
+        let product = Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, place, operands, starts }));
         let kind = (Group::Tcgen05, Mechanism::Tcgen05);
         Ok(Tensors::waited_for(block, found, kind, None, product))
+    }
+
+    /// The scales of a factor in tensor memory: of 32 elements of each of its rows.
+    fn scales(
+        &self,
+        intrinsic: &'static Intrinsic,
+        operand: &Operand,
+        block: &Block,
+        at: &At,
+    ) -> Result<Tile, LowerError> {
+        let tile = self.scale_tile(intrinsic, operand, block, at)?;
+        let last = tile.first.indices.len() - 1;
+        let number = &tile.first.indices[last];
+        if let (Some(0..), Some(..=3)) = at.bounds.interval(number) {
+            return Ok(tile);
+        }
+        let why = format!("its scale `{number}` of each row is none of the four that are copied together");
+        Err(refused_scales(intrinsic, operand, block, why))
+    }
+
+    /// A tile of scales as they are copied, 32 rows of 16 bytes, or of the part of it that one product reads.
+    fn scale_tile(
+        &self,
+        intrinsic: &'static Intrinsic,
+        operand: &Operand,
+        block: &Block,
+        at: &At,
+    ) -> Result<Tile, LowerError> {
+        let buffer = &self.func.buffers[&operand.buffer];
+        let rank = buffer.shape.len();
+        let is_one_tile = |shape: &[Index]| matches!(shape, [.., rows, bytes] if [rows, bytes].map(Index::as_int) == [Some(Scope::SCALE_ROWS), Some(SCALE_BYTES)]);
+        // Tiles of more rows stand side by side.
+        let is_beside = |dims: &[usize]| match dims {
+            [row, byte] => [row + 2, byte + 1] == [rank; 2],
+            [tile, row, byte] => {
+                [row + 2, byte + 1] == [rank; 2]
+                    && buffer.shape[tile + 1..*row].iter().all(|it| it.as_int() == Some(1))
+            }
+            _ => false,
+        };
+        if !is_one_tile(&buffer.shape) || !is_beside(&operand.dims) {
+            let why = "its last two dimensions are not 32 rows of 16 scales".to_owned();
+            return Err(refused_scales(intrinsic, operand, block, why));
+        }
+        let indices = operand.base.iter().map(|it| at.resolve(it)).collect();
+        let mut extents = vec![1; rank];
+        for (dim, size) in operand.dims.iter().zip(&operand.tile) {
+            extents[*dim] = *size;
+        }
+        Ok(Tile {
+            first: Access { buffer: operand.buffer.clone(), indices, lanes: 1 },
+            extents,
+            matrix: None,
+        })
+    }
+
+    /// A copy of scales from shared to tensor memory.
+    pub(super) fn tensor_copy(
+        &self,
+        intrinsic: &'static Intrinsic,
+        found: &Matched,
+        block: &Block,
+        at: &At,
+    ) -> Result<Stmt, LowerError> {
+        let [to, from] = found.operands.as_slice() else { unreachable!("a copy has two operands") };
+        let place = self.scale_tile(intrinsic, to, block, at)?;
+        let mut operand = self.scale_tile(intrinsic, from, block, at)?;
+        let storage = Storage::of(&self.func.buffers[&from.buffer]);
+        let is_dense = storage.strides.iter().rev().nth(1).and_then(Index::as_int) == Some(SCALE_BYTES);
+        if !is_dense || storage.swizzle.is_some() {
+            let why = "its rows of 16 bytes are not one behind the other in shared memory".to_owned();
+            return Err(refused_scales(intrinsic, from, block, why));
+        }
+        // Eight rows are a core matrix (PTX ISA, *Canonical layouts*).
+        let stride = 8 * SCALE_BYTES;
+        operand.matrix = Some(Matrix { major: Major::K, leading: SCALE_BYTES, stride, swizzle: None });
+        let (operands, starts) = (vec![operand], None);
+        let copy = Instr::Tcgen05(Box::new(Tcgen05 { intrinsic, place, operands, starts }));
+        Ok(Tensors::waited_for(block, found, (Group::Tcgen05, Mechanism::Tcgen05), None, copy))
     }
 
     /// What a block of a pair has of the right factor: half of its columns, which have to be all that the buffer has.
@@ -94,6 +182,23 @@ impl Tensors<'_> {
 
 /// What helps where a pair cannot share a right factor.
 const WHOLE: &str = "let one product have all columns that are copied at a time: 128 or 256 of them where they are contiguous";
+
+/// The scales of a row of 32 that are copied together, of a byte each: four of each of four rows of a factor.
+const SCALE_BYTES: i64 = 16;
+
+fn refused_scales(
+    intrinsic: &'static Intrinsic,
+    operand: &Operand,
+    block: &Block,
+    why: String,
+) -> LowerError {
+    let (block, buffer) = (block.name.clone(), operand.buffer.clone());
+    LowerError::OperandLayout { block, buffer, intrinsic: intrinsic.name, why, help: SCALES }
+}
+
+/// How scales lie.
+const SCALES: &str = "let the workload have scales as cuBLAS has them, [rows / 128, k / 128, 32, 16], the scale of row `i` and block `b` at \
+                      [i floordiv 128, b floordiv 4, i mod 32, i floordiv 32 mod 4 * 4 + b mod 4], and copy whole tiles of the last two dimensions";
 
 /// Where a tile of tensor memory begins: in the last two dimensions of its buffer, at a multiple of 128 rows.
 fn tensor_access(operand: &Operand, block: &Block, at: &At) -> Result<Access, LowerError> {

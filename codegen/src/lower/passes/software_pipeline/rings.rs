@@ -1,7 +1,7 @@
 //! Rings: slots that the copy engine fills, and the phases of mbarriers by which it is known that they are full.
 //!
-//! Components of one role that follow each other in a step, at one stage, and are read by the same others, fill a ring together: one
-//! mbarrier a slot, `full`, has in each phase one arrival, which says how many bytes come, and those bytes. The fill of number
+//! Components of one role that follow each other in a step, at one stage, and are read by the same others, or by what the tensor core does in
+//! turn for a thread of another role, fill a ring together: one mbarrier a slot, `full`, has in each phase one arrival, which says how many bytes come, and those bytes. The fill of number
 //! `n` goes to slot `n mod V` in phase `n floordiv V`, counted through all loops of the block around the pipeline, so that phases
 //! go on from one run of the pipeline to the next. That a slot is free, barriers of threads say, which `insert_barriers` places; where
 //! another role reads than writes, a second mbarrier a slot does, `empty`, at which each warp that reads arrives.
@@ -73,6 +73,17 @@ impl Ring {
         [of(&self.full, fills)].into_iter().chain(empty)
     }
 
+    /// Notes that some components read it, too: before the first of all of them it is waited for, and behind the last it is given back.
+    fn read_by(&mut self, plan: &PipelinePlan, readers: &[usize]) {
+        for at in readers {
+            if turn(plan, *at) < turn(plan, self.reader) {
+                self.reader = *at;
+            }
+            let release = self.release.iter_mut();
+            release.filter(|it| turn(plan, *at) > turn(plan, it.reader)).for_each(|it| it.reader = *at);
+        }
+    }
+
     /// Notes that copies of it go along an axis: the warps of all blocks of threads there have to give a slot back.
     fn reach(&mut self, along: Option<ThreadAxis>, pace: &Pace<'_>) {
         if let (Some(it), Some(axis)) = (&mut self.release, along)
@@ -108,12 +119,13 @@ pub(crate) fn rings(
     let mut last = None;
     for (at, component) in plan.in_order() {
         if !by_engine.contains(&at) {
-            last = None;
+            // What other roles do comes between no copies of this one.
+            last = last.filter(|it: &(_, Option<Name>, _, _)| it.1.as_ref() != plan.role(at));
             continue;
         }
         let readers = readers(plan, at);
         let slots = component.writes().iter().filter_map(|it| plan.slots.get(it)).map(|it| it.count()).max();
-        let kind = (component.stage, plan.role(at).cloned(), readers.clone(), slots.unwrap_or(1));
+        let kind = (component.stage, plan.role(at).cloned(), told_to(plan, &readers), slots.unwrap_or(1));
         let is_of_pair = readers.iter().any(|it| pairs::has_pairs(&plan.components[*it].body));
         let along = component.body.blocks().into_iter().find_map(|it| it.attrs.multicast);
         // Of what both blocks of a pair need, each copies half, and for itself.
@@ -124,14 +136,13 @@ pub(crate) fn rings(
             ring.bytes += bytes;
             ring.buffers.extend(component.writes());
             ring.reach(along, pace);
+            ring.read_by(plan, &readers);
             continue;
         }
         let taken =
             |it: &Name| is_taken(it) || out.iter().flat_map(Ring::mbarriers).any(|(known, _)| known == *it);
         let full = Name::fresh(&format!("{}_full", plan.var), taken);
-        // Who reads first: by stage, then by order.
-        let order = |it: &&usize| (plan.components[**it].stage, plan.components[**it].order);
-        let reader = readers.iter().min_by_key(order).copied().unwrap_or(at);
+        let reader = readers.iter().min_by_key(|it| turn(plan, **it)).copied().unwrap_or(at);
         let release = release(plan, at, &readers, pace, &|it| taken(it) || *it == full);
         let buffers = component.writes().into_iter().collect();
         let is_for_one = readers.iter().all(|it| done_by(Mechanism::Tcgen05, plan).any(|one| one == *it));
@@ -146,6 +157,29 @@ pub(crate) fn rings(
     out
 }
 
+/// When in an iteration a component runs: by stage, then by order.
+fn turn(plan: &PipelinePlan, component: usize) -> (i64, i64) {
+    (plan.components[component].stage, plan.components[component].order)
+}
+
+/// Whom copies are for, whose mbarriers are the same then.
+#[derive(PartialEq, Eq)]
+enum ToldTo {
+    Components(Vec<usize>),
+    /// The thread of a role that has the tensor core do in turn all that reads them, in a stage.
+    TensorCore(Name, i64),
+}
+
+fn told_to(plan: &PipelinePlan, readers: &[usize]) -> ToldTo {
+    let of = |at: usize| Some((plan.role(at)?.clone(), plan.components[at].stage));
+    let first = readers.first().and_then(|at| of(*at));
+    let is_alike = |at: &usize| done_by(Mechanism::Tcgen05, plan).any(|it| it == *at) && of(*at) == first;
+    match first {
+        Some((role, stage)) if readers.iter().all(is_alike) => ToldTo::TensorCore(role, stage),
+        _ => ToldTo::Components(readers.to_vec()),
+    }
+}
+
 /// How slots are given back, if the last component that reads them has another role than the one that writes them.
 fn release(
     plan: &PipelinePlan,
@@ -154,8 +188,7 @@ fn release(
     pace: &Pace<'_>,
     is_taken: &dyn Fn(&Name) -> bool,
 ) -> Option<Release> {
-    let order = |it: &&usize| (plan.components[**it].stage, plan.components[**it].order);
-    let reader = readers.iter().copied().max_by_key(|it| order(&it))?;
+    let reader = readers.iter().copied().max_by_key(|it| turn(plan, *it))?;
     if plan.role(reader) == plan.role(writer) {
         return None;
     }

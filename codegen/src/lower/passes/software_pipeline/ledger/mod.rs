@@ -89,7 +89,7 @@ pub(crate) fn lag(func: &Func, plan: &PipelinePlan, emission: &Emission, written
 }
 
 /// Components that copy one after the other make a batch, which is committed together; one that touches what the
-/// batch before it copies begins another.
+/// batch before it copies begins another, unless it is done in turn with that.
 fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role: bool) -> Vec<Account> {
     let touched: Vec<BTreeSet<Name>> =
         plan.components.iter().map(|it| it.reads().union(&it.writes()).cloned().collect()).collect();
@@ -99,7 +99,8 @@ fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role:
     let mut batches = vec![None; plan.components.len()];
     let (mut batch, mut open) = (0, BTreeSet::new());
     for (at, _) in plan.in_order() {
-        if !copies.contains(&at) || !open.is_disjoint(&touched[at]) {
+        let is_in_turn = kind == Group::Tcgen05 || open.is_disjoint(&touched[at]);
+        if !copies.contains(&at) || !is_in_turn {
             batch += usize::from(!open.is_empty());
             open.clear();
         }
@@ -129,7 +130,9 @@ fn accounts(kind: Group, plan: &PipelinePlan, copies: &BTreeSet<usize>, by_role:
             let read: Vec<Name> = reads.intersection(&writes).cloned().collect();
             let slots = read.iter().map(count).min().unwrap_or(1);
             let needs = vec![(copier, sums, distance(1)), (copier, read, distance(slots))];
-            if copier == user { vec![] } else { needs }
+            // What one thread has the tensor core do comes in turn (`Tcgen05`).
+            let is_in_turn = kind == Group::Tcgen05 && copies.contains(&user);
+            if copier == user || is_in_turn { vec![] } else { needs }
         });
         each.filter(|it| !it.1.is_empty()).collect()
     };
