@@ -6,7 +6,7 @@
 //!
 //! * Floats round to nearest, ties to even, with subnormals. `f16`, `bf16`, `tf32` and `f32` overflow to infinity;
 //!   the eight-bit types saturate, infinities too, as NVIDIA's conversions do. `f8e8m0` has the power of two that is next to the magnitude, the
-//!   greater one of two, as `PyTorch` converts.
+//!   greater one of two, as `PyTorch` converts what is in range; what is above saturates here, and is a NaN there.
 //! * Float to integer truncates and saturates; a NaN becomes 0. Integer to integer wraps.
 //! * Integer arithmetic wraps, quotients truncate. Anything but zero is a true `bool`.
 //! * `min` and `max` of a NaN and a number are the number.

@@ -25,6 +25,14 @@ pub struct Operand {
     pub tile: Vec<i64>,
 }
 
+impl Operand {
+    /// The size of the tile in each of so many dimensions of the buffer.
+    pub fn extents(&self, rank: usize) -> Vec<i64> {
+        let size = |dim: usize| self.dims.iter().position(|it| *it == dim).map_or(1, |at| self.tile[at]);
+        (0..rank).map(size).collect()
+    }
+}
+
 /// A block that computes what an intrinsic does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Matched {

@@ -25,10 +25,7 @@ impl Tensors<'_> {
             _ => unreachable!("a product has two factors, with or without scales"),
         };
         let first = tensor_access(sum, block, at)?;
-        let mut extents = vec![1; first.indices.len()];
-        for (dim, size) in sum.dims.iter().zip(&sum.tile) {
-            extents[*dim] = *size;
-        }
+        let extents = sum.extents(first.indices.len());
         let place = Tile { first, extents, matrix: None };
         let left = self.tile(intrinsic, left, [0, 1], block, at)?;
         let mut factor = self.tile(intrinsic, right, [1, 0], block, at)?;
@@ -76,7 +73,7 @@ impl Tensors<'_> {
     ) -> Result<Tile, LowerError> {
         let buffer = &self.func.buffers[&operand.buffer];
         let rank = buffer.shape.len();
-        let is_one_tile = |shape: &[Index]| matches!(shape, [.., rows, bytes] if [rows, bytes].map(Index::as_int) == [Some(Scope::SCALE_ROWS), Some(SCALE_BYTES)]);
+        let one_tile = [Scope::SCALE_ROWS, SCALE_BYTES].map(Index::int);
         // Tiles of more rows stand side by side.
         let is_beside = |dims: &[usize]| match dims {
             [row, byte] => [row + 2, byte + 1] == [rank; 2],
@@ -86,20 +83,13 @@ impl Tensors<'_> {
             }
             _ => false,
         };
-        if !is_one_tile(&buffer.shape) || !is_beside(&operand.dims) {
+        if !buffer.shape.ends_with(&one_tile) || !is_beside(&operand.dims) {
             let why = "its last two dimensions are not 32 rows of 16 scales".to_owned();
             return Err(refused_scales(intrinsic, operand, block, why));
         }
         let indices = operand.base.iter().map(|it| at.resolve(it)).collect();
-        let mut extents = vec![1; rank];
-        for (dim, size) in operand.dims.iter().zip(&operand.tile) {
-            extents[*dim] = *size;
-        }
-        Ok(Tile {
-            first: Access { buffer: operand.buffer.clone(), indices, lanes: 1 },
-            extents,
-            matrix: None,
-        })
+        let first = Access { buffer: operand.buffer.clone(), indices, lanes: 1 };
+        Ok(Tile { first, extents: operand.extents(rank), matrix: None })
     }
 
     /// A copy of scales from shared to tensor memory.

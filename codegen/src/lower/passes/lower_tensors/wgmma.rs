@@ -109,10 +109,7 @@ impl Tensors<'_> {
         let panel = storage.panel().and_then(Index::as_int).map_or(16, |it| it * bytes);
         let leading = if major == Major::K { 16 } else { panel };
         let matrix = Some(Matrix { major, leading, stride: PATTERN_ROWS * span, swizzle: Some(swizzle) });
-        let mut extents = vec![1; indices.len()];
-        for (dim, size) in operand.dims.iter().zip(&operand.tile) {
-            extents[*dim] = *size;
-        }
+        let extents = operand.extents(indices.len());
         Ok(Tile { first: Access { buffer: operand.buffer.clone(), indices, lanes: 1 }, extents, matrix })
     }
 }
