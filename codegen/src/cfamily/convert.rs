@@ -44,6 +44,9 @@ impl Printer<'_> {
             _ if (emulated(to) || to == DType::Tf32) && !from.is_float() && from.bytes() <= 2 => {
                 format!(" return {}; ", self.cast_text(to, DType::F32, 1, "(float)a"))
             }
+            (_, DType::I32 | DType::U32) if (emulated(to) || to == DType::Tf32) && !self.dialect.is_c() => {
+                self.narrow_integer(to, from)
+            }
             // An integer may be wider than f32 is precise; it is rounded once, to the type asked for.
             _ if (emulated(to) || to == DType::Tf32) && !from.is_float() => {
                 format!(" return {}; ", self.cast_text(to, DType::F64, 1, "(double)a"))
@@ -154,6 +157,17 @@ impl Printer<'_> {
             "\n  {unsigned} u = {bits}((float)a);\n  const double r = (double)(float)a;\n  \
              u -= r == r && (r < 0 ? r < a : r > a);\n  u |= r == r && (double){float}(u) != a;\n  \
              return {name}({float}(u));\n"
+        )
+    }
+
+    /// The same of an integer of 32 bits in CUDA, which has a conversion that cuts off, without numbers of 64 bits: those are slow, and take registers for two.
+    fn narrow_integer(&mut self, to: DType, from: DType) -> String {
+        let name = self.require(Helper::Cast { to, from: DType::F32, lanes: 1 });
+        let (cut, of) =
+            if from == DType::I32 { ("__int2float_rz", "int") } else { ("__uint2float_rz", "unsigned int") };
+        format!(
+            "\n  const float f = {cut}(a);\n  \
+             return {name}(__uint_as_float(__float_as_uint(f) | (unsigned int)(({of})f != a)));\n"
         )
     }
 
