@@ -150,15 +150,14 @@ impl<'a> Microscaled<'a> {
         let bytes = self.out.bytes_i64();
         let store = if bytes == 2 { 64 } else { 32 };
         let last = self.tail.last().map_or("", Name::as_str);
-        let is_packed = self.extents[1] * bytes % ROW_UNIT != 0;
-        let packed = if is_packed { ", packed: 1" } else { "" };
+        let lanes = if self.extents[1] * bytes % ROW_UNIT != 0 { ", lanes: 1" } else { "" };
         let read = if self.others.is_empty() {
             String::new()
         } else {
             format!(", inputs: {:?}", words(&self.others))
         };
         out.step(format!(
-            "tcgen05_store(block: {last:?}, sums: \"{}_pad\"{read}, columns: {COLUMNS}, store: {store}{packed})",
+            "tcgen05_store(block: {last:?}, sums: \"{}_pad\"{read}, columns: {COLUMNS}, store: {store}{lanes})",
             self.block.name
         ));
         store

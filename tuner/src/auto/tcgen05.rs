@@ -4,8 +4,8 @@ use ir::{DType, Feature, Name, Target};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, as_f64, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units, whole_waves},
-    packing::Packing,
+    model::{Tile, as_f64, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
+    packing::{Packing, leaves_by_lanes, leaving_cycles},
     product::Product,
     rows::words,
     size::Size,
@@ -38,9 +38,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let all: Vec<_> = columns_of(&product, packing).map(tile).collect();
     let count = |it: &Tile| batch * tiles(product.i.extent, product.j.extent, *it);
     let all = ranked(all, |it| whole_waves(count(it), *it, units));
-    let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
-    let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
-    let around = packing.cycles(&product, units) + unpacking;
+    let around = packing.cycles(&product, units) + leaving_cycles(&product, units);
     let cycles =
         |it: &Tile| whole_waves(count(it), *it, units) * as_f64(product.k.extent) / PRODUCTS + around;
     let draft =
@@ -59,11 +57,6 @@ fn tile(columns: i64) -> Tile {
 fn columns_of(product: &Product, packing: Packing) -> impl Iterator<Item = i64> {
     let unit = if packing.b.is_k_last(&product.b) { 1 } else { 128 / product.b.dtype.bytes_i64() };
     COLUMNS.into_iter().filter(move |it| it % unit == 0)
-}
-
-/// Whether the result leaves to where its rows are padded, since the copy engine does not find those that it shall have.
-fn is_packed(product: &Product) -> bool {
-    product.j.extent * product.out.bytes_i64() % ROW_UNIT != 0
 }
 
 /// Whether tensor cores can multiply it.
@@ -109,10 +102,6 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
         ),
     );
     out.step(way_out_of(product, &columns, &store));
-    if is_packed(product) && product.batch.is_some() {
-        let last = product.tail.last().unwrap_or(&product.block);
-        out.step(format!("bind(loop: \"{last}_unpad_0\", axis: \"blockIdx.z\")"));
-    }
     packing.steps(&mut out, product, block);
     let names = packing.names(product);
     out.because(
@@ -122,7 +111,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
         ),
         format!("tcgen05_products(block: {block:?}{names}, slots: {slots})"),
     );
-    if packing.is_any() || is_packed(product) {
+    if packing.is_any() {
         out.reason("Kernels that follow each other may start while the one ahead ends.");
         out.step("annotate(loop: \"tile\", key: \"programmatic_launch\", value: 1)".to_owned());
     }
@@ -136,13 +125,12 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
 /// The step by which the result leaves, `store` of its columns at a time.
 fn way_out_of(product: &Product, columns: &Size, store: &Size) -> String {
     let (block, axes) = (&product.block, product.axes());
+    let lanes = if leaves_by_lanes(product) { ", lanes: 1" } else { "" };
     let Some(last) = product.tail.last() else {
-        let out = if is_packed(product) { "tcgen05_out_packed" } else { "tcgen05_out" };
         return format!(
-            "{out}(block: \"{block}_sums\", sums: \"{block}_sums\", result: \"{block}\", store: {store}{axes})"
+            "tcgen05_out(block: \"{block}_sums\", sums: \"{block}_sums\", result: \"{block}\", store: {store}{lanes}{axes})"
         );
     };
-    let packed = if is_packed(product) { ", packed: 1" } else { "" };
     let inputs = match product.inputs.as_deref() {
         None | Some([]) => String::new(),
         Some(some) => format!(", inputs: {:?}", words(some)),
@@ -154,6 +142,6 @@ fn way_out_of(product: &Product, columns: &Size, store: &Size) -> String {
     };
     let last = last.as_str();
     format!(
-        "tcgen05_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, columns: {columns}, store: {store}{packed}{axes}{iters})"
+        "tcgen05_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, columns: {columns}, store: {store}{lanes}{axes}{iters})"
     )
 }

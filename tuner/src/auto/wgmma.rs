@@ -5,8 +5,8 @@ use schedule::workload::Param;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, copy_cycles, group, ranked, shared_bytes, tiles, units},
-    packing::Packing,
+    model::{Tile, ceil_div, group, ranked, shared_bytes, tiles, units},
+    packing::{Packing, leaves_by_lanes, leaving_cycles},
     product::Product,
     rows::words,
     size::Size,
@@ -19,11 +19,6 @@ const WHOLE_BOXES: [i64; 4] = [256, 192, 128, 64];
 
 /// Bytes by which the copy engine can find the next row.
 const ROW_UNIT: i64 = 16;
-
-/// Whether the result leaves to where its rows are padded, since the copy engine does not find those that it shall have.
-fn is_packed(product: &Product) -> bool {
-    product.j.extent * product.out.bytes_i64() % ROW_UNIT != 0
-}
 
 /// The product by warpgroups, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
@@ -40,9 +35,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     };
     let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
     let all = ranked(shapes(&product, packing), |it| it.cycles(&product, count(it), units));
-    let result = batch * product.i.extent * product.j.extent * product.out.bytes_i64();
-    let unpacking = if is_packed(&product) { copy_cycles(result, units) } else { 0.0 };
-    let around = packing.cycles(&product, units) + unpacking;
+    let around = packing.cycles(&product, units) + leaving_cycles(&product, units);
     let draft = |it: Shape| {
         let cycles = Some(it.cycles(&product, count(&it), units) + around);
         Draft { cycles, ..one(request, &product, packing, it, count(&it)) }
@@ -143,7 +136,7 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, shape: Shape,
     let mut out = Draft::new("wgmma", about, &uses, request);
     let block = product.block.as_str();
     let sizes = Sizes::of(&mut out, request, product, packing, shape, count);
-    let has_company = packing.is_any() || is_packed(product);
+    let has_company = packing.is_any();
     let begins = has_company || begins_early(request, product, shape, count);
     let early = out.knob("early", i64::from(begins), &[0, 1]);
     tiles_and_result(&mut out, request, product, &sizes, count);
@@ -184,17 +177,13 @@ fn tiles_and_result(out: &mut Draft, request: &Request<'_>, product: &Product, s
             behind(request, product)
         ),
     );
-    if is_packed(product) {
+    if leaves_by_lanes(product) {
         out.reason(format!(
-            "Rows of the result have {}: they leave to where they begin every 16 bytes, and a kernel behind takes them from there.",
+            "Rows of the result have {}, too odd for the copy engine: lanes store them.",
             counted(product.j.extent, "element")
         ));
     }
     out.step(way_out_of(product, &rows.times(cluster_m), columns, store));
-    if is_packed(product) && product.batch.is_some() {
-        let last = product.tail.last().unwrap_or(&product.block);
-        out.step(format!("bind(loop: \"{last}_unpad_0\", axis: \"blockIdx.z\")"));
-    }
 }
 
 /// The step that gives products to the tensor cores.
@@ -231,12 +220,13 @@ pub(super) fn behind(request: &Request<'_>, product: &Product) -> String {
 fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> String {
     let wide = if product.out.bytes_i64() == 2 { "" } else { ", wide: 1" };
     let block = &product.block;
+    let lanes = if leaves_by_lanes(product) { ", lanes: 1" } else { "" };
     let Some(last) = product.tail.last() else {
-        let out = if is_packed(product) { "wgmma_out_packed" } else { "wgmma_out" };
         let axes = product.axes();
-        return format!("{out}(block: \"{block}_frag\", result: \"{block}\", store: {store}{wide}{axes})");
+        return format!(
+            "wgmma_out(block: \"{block}_frag\", result: \"{block}\", store: {store}{wide}{lanes}{axes})"
+        );
     };
-    let packed = if is_packed(product) { ", packed: 1" } else { "" };
     let inputs = match product.inputs.as_deref() {
         None | Some([]) => String::new(),
         Some(some) => format!(", inputs: {:?}", words(some)),
@@ -248,7 +238,7 @@ fn way_out_of(product: &Product, rows: &Size, columns: &Size, store: &Size) -> S
         Some([rows, columns]) => format!(", rows: {rows:?}, columns: {columns:?}"),
     };
     format!(
-        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{packed}{axes}{iters})"
+        "wgmma_store(block: {last:?}, sums: \"{block}_pad\"{inputs}, m: {rows}, n: {columns}, store: {store}{wide}{lanes}{axes}{iters})"
     )
 }
 

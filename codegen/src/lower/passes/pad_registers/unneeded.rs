@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ir::{Block, Func, Index, Less, Name, Role, Stmt, Store, Value, arith::Bounds, region::bounds_of};
+use ir::{Block, Func, Index, Less, Name, Role, Scope, Stmt, Store, Value, arith::Bounds, region::bounds_of};
 
 use super::stores;
 
-/// Lets blocks assign to registers beyond the end of a dimension what they assign before it, where no output depends on what is there.
+/// Lets blocks assign to registers and shared memory beyond the end of a dimension what they assign before it, where no output depends on what is there.
 ///
 /// ```text
 /// block W(vi: 128 = …)
@@ -49,14 +49,15 @@ fn limits(func: &Func) -> BTreeSet<i64> {
     out
 }
 
-/// The dimensions of temporaries in registers whose elements from `limit` on reach no output: whoever reads them puts what it makes of them at the same place
+/// The dimensions of temporaries in registers and shared memory whose elements from `limit` on reach no output: whoever reads them puts what it makes of them at the same place
 /// of another such dimension.
 fn unneeded(func: &Func, limit: i64) -> Dims {
     let mut out = Dims::new();
     for (name, buffer) in &func.buffers {
-        let is_register = buffer.role == Role::Temp && buffer.scope.is_registers();
+        let is_near = buffer.scope.is_registers() || buffer.scope == Scope::Shared;
+        let is_ours = buffer.role == Role::Temp && is_near;
         let long = buffer.shape.iter().enumerate().filter(|it| it.1.as_int().is_some_and(|it| it > limit));
-        out.extend(long.filter(|_| is_register).map(|(dim, _)| (name.clone(), dim)));
+        out.extend(long.filter(|_| is_ours).map(|(dim, _)| (name.clone(), dim)));
     }
     let blocks = func.body.blocks();
     let inside: Vec<(&Block, Bounds)> = blocks.iter().map(|it| (*it, bounds_inside(func, it))).collect();
