@@ -1,10 +1,10 @@
 //! Products of which each group of the sum has scales of its own, as fp8 is multiplied with scales of blocks, by warpgroups.
 
-use ir::{Access, Block, DType, Feature, Func, Index, Iter, IterKind, Name, Role, Stmt, Target};
+use ir::{Access, Block, DType, Feature, Func, Index, Iter, IterKind, Name, Role, Stmt, Target, TensorMap};
 
 use super::{
     Draft, Request, counted,
-    model::{ceil_div, group, shared_bytes, units},
+    model::{SLOT_MBARRIERS, ceil_div, group, shared_bytes, units},
     product::{Axis, axis_of, elementwise_tail, inputs},
     rows::words,
     wgmma::{blocks_that_stay, roles},
@@ -12,9 +12,6 @@ use super::{
 
 /// The bytes of a group of the sum in each row: those that the widest swizzle permutes, and that four instructions read.
 const GROUP: i64 = 128;
-
-/// Bytes by which the copy engine can find the next row.
-const ROW_UNIT: i64 = 16;
 
 /// The rows and columns of a tile: of warpgroups that each have sums of a group and of all of them in registers.
 const WARPGROUPS: i64 = 2;
@@ -112,7 +109,7 @@ impl<'a> Scaled<'a> {
         let about = format!(
             "Tiles of {ROWS} x {COLUMNS} by {WARPGROUPS} warpgroups, which scale the sums of {GROUP} bytes of each row, fed by a role for the copy engine."
         );
-        let is_odd = [&self.a, &self.b].map(|it| it.row % ROW_UNIT != 0);
+        let is_odd = [&self.a, &self.b].map(|it| it.row % TensorMap::UNIT != 0);
         let uses: &[&str] = if is_odd.contains(&true) { &["std/copy", "std/wgmma"] } else { &["std/wgmma"] };
         let mut out = Draft::new("block_scaled", about, uses, request);
         let [rows, columns, groups] = self.loops.each_ref().map(|it| it.extent);
@@ -123,7 +120,7 @@ impl<'a> Scaled<'a> {
         let slot = (ROWS + COLUMNS) * GROUP;
         let bytes = self.out.bytes_i64();
         let store = if bytes == 2 { 64 } else { GROUP / bytes };
-        let most = (shared - 2 * ROWS * store * bytes) / (slot + ROW_UNIT);
+        let most = (shared - 2 * ROWS * store * bytes) / (slot + SLOT_MBARRIERS);
         let slots = out.knob("slots", SLOTS.min(most).min(groups.max(2)), &[2, 3, 4, 5, 6]);
         out.constraint(format!("{} <= {most}", slots.words()));
         let tiles = ceil_div(rows, ROWS) * ceil_div(columns, COLUMNS);

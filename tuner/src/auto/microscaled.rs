@@ -1,10 +1,10 @@
 //! Products of factors of eight bits with a scale for each 32 elements of a row, as the formats MX have them, by tensor cores that scale.
 
-use ir::{Access, Block, DType, Feature, Func, Index, Iter, IterKind, Name, Role, Target};
+use ir::{Access, Block, DType, Feature, Func, Index, Iter, IterKind, Name, Role, Target, TensorMap};
 
 use super::{
     Draft, Request, counted,
-    model::{ceil_div, group, shared_bytes, units},
+    model::{SLOT_MBARRIERS, ceil_div, group, shared_bytes, units},
     product::{axis_of, elementwise_tail, inputs},
     rows::words,
 };
@@ -19,9 +19,6 @@ const SCALES: i64 = 512;
 
 /// The rows of tensor memory that scales stand in.
 const LEAST: i64 = 32;
-
-/// Bytes by which the copy engine can find the next row.
-const ROW_UNIT: i64 = 16;
 
 /// A product whose factors have scales.
 struct Microscaled<'a> {
@@ -88,7 +85,7 @@ impl<'a> Microscaled<'a> {
     fn draft(&self, request: &Request<'_>) -> Draft {
         let Microscaled { block, iters, extents: [rows, columns, depth], a, b, .. } = self;
         let factors = [a, b];
-        let is_odd = factors.iter().any(|it| it.row % ROW_UNIT != 0);
+        let is_odd = factors.iter().any(|it| it.row % TensorMap::UNIT != 0);
         let about = format!(
             "Tiles of {ROWS} x {COLUMNS} in tensor memory, beside the scales of their factors, with roles that copy, multiply and store."
         );
@@ -119,7 +116,7 @@ impl<'a> Microscaled<'a> {
         for it in factors {
             it.lead(&mut out);
         }
-        let slot = (ROWS + COLUMNS) * DEPTH + 2 * SCALES + ROW_UNIT;
+        let slot = (ROWS + COLUMNS) * DEPTH + 2 * SCALES + SLOT_MBARRIERS;
         let most = (shared_bytes(request) - 256 - 2 * ROWS * store * self.out.bytes_i64()) / slot;
         let slots = out.knob("slots", most.min(6).min((depth / DEPTH).max(2)), &[2, 3, 4, 5, 6]);
         out.constraint(format!("{} <= {most}", slots.words()));
@@ -150,7 +147,7 @@ impl<'a> Microscaled<'a> {
         let bytes = self.out.bytes_i64();
         let store = if bytes == 2 { 64 } else { 32 };
         let last = self.tail.last().map_or("", Name::as_str);
-        let lanes = if self.extents[1] * bytes % ROW_UNIT != 0 { ", lanes: 1" } else { "" };
+        let lanes = if self.extents[1] * bytes % TensorMap::UNIT != 0 { ", lanes: 1" } else { "" };
         let read = if self.others.is_empty() {
             String::new()
         } else {
@@ -169,7 +166,7 @@ impl Factor {
     fn lead(&self, out: &mut Draft) {
         let Some((block, [rows, columns])) = &self.lead else { return };
         let (block, rows, columns) = (block.as_str(), rows.as_str(), columns.as_str());
-        if self.row % ROW_UNIT == 0 {
+        if self.row % TensorMap::UNIT == 0 {
             out.step(format!("compute_inline(block: {block:?})"));
             return;
         }
@@ -199,7 +196,7 @@ fn factor(func: &Func, leads: &[&Block], reads: &[&Access], [own, other, sum]: [
             let loops = [axis_of(func, lead, rows)?.loop_name, axis_of(func, lead, columns)?.loop_name];
             (Some((lead.name.clone(), loops)), row(from).filter(|_| from.role == Role::Input)?)
         }
-        None => (None, row(buffer).filter(|it| buffer.role == Role::Input && it % ROW_UNIT == 0)?),
+        None => (None, row(buffer).filter(|it| buffer.role == Role::Input && it % TensorMap::UNIT == 0)?),
     };
     is_taken.then(|| Factor { buffer: factor.buffer.clone(), scale: scale.buffer.clone(), lead, row })
 }

@@ -1,6 +1,6 @@
 //! How long a grid of tiles takes, as far as waves tell.
 
-use ir::Target;
+use ir::{Mbarriers, Target};
 
 use super::Request;
 
@@ -15,6 +15,9 @@ pub(super) fn shared_bytes(request: &Request<'_>) -> i64 {
     let Target::Cuda(arch) = request.target else { return 0 };
     i64::from(arch.caps().max_shared_per_block)
 }
+
+/// The bytes of the two mbarriers that a slot of a ring has: one that tells of what has come, one of what may come again.
+pub(super) const SLOT_MBARRIERS: i64 = 2 * Mbarriers::BYTES;
 
 /// A tile that a block of threads computes.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Products on Blackwell's tensor cores: sums in tensor memory, roles for copies and for products.
 
-use ir::{DType, Feature, Name, Target};
+use ir::{DType, Feature, Name, Target, TensorMap};
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, as_f64, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
+    model::{SLOT_MBARRIERS, Tile, as_f64, ceil_div, group, ranked, shared_bytes, tiles, units, whole_waves},
     packing::{Packing, leaves_by_lanes, leaving_cycles},
     product::Product,
     rows::words,
@@ -19,9 +19,6 @@ const ROWS: i64 = 128;
 /// widest that keeps as many multiprocessors busy is first.
 const COLUMNS: [i64; 7] = [256, 224, 192, 160, 128, 96, 64];
 
-/// Bytes by which the copy engine can find the next row.
-const ROW_UNIT: i64 = 16;
-
 /// How many products a multiprocessor does in a cycle at most (`TensorRates`, of f16), by which it is compared with other rules.
 const PRODUCTS: f64 = 4096.0;
 
@@ -32,7 +29,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![];
     }
     let Some(product) = Product::gathered(request).filter(is_taken) else { return vec![] };
-    let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
+    let Some(packing) = Packing::of_tensor_cores(&product, TensorMap::UNIT) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
     let all: Vec<_> = columns_of(&product, packing).map(tile).collect();
@@ -86,9 +83,9 @@ fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, c
     let way_out = out.value("way_out", &store.times(2 * ROWS * bytes));
     let shared = shared_bytes(request) - 256;
     let deepest = ceil_div(product.k.extent, 128 / product.a.dtype.bytes_i64()).max(2);
-    let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
+    let most = (shared - way_out.value) / (slot.value + SLOT_MBARRIERS);
     let slots = out.knob("slots", most.min(8).min(deepest), &[2, 3, 4, 5, 6, 7, 8]);
-    out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
+    out.constraint(format!("{} <= {shared}", slot.plus(SLOT_MBARRIERS).times(&slots).plus(&way_out).words()));
     out.because(
         format!(
             "{} for {}, {} of tiles at a time, which share what the cache holds.",

@@ -1,11 +1,11 @@
 //! Products on Hopper's tensor cores by warpgroups, with a role for the copy engine.
 
-use ir::{DType, Feature, Name, Target};
+use ir::{DType, Feature, Name, Target, TensorMap};
 use schedule::workload::Param;
 
 use super::{
     Draft, Request, counted,
-    model::{Tile, ceil_div, group, ranked, shared_bytes, tiles, units},
+    model::{SLOT_MBARRIERS, Tile, ceil_div, group, ranked, shared_bytes, tiles, units},
     packing::{Packing, leaves_by_lanes, leaving_cycles},
     product::Product,
     rows::words,
@@ -16,9 +16,6 @@ use super::{
 /// Columns that a space has for tiles, and those that hold whole boxes.
 const ALL_COLUMNS: [i64; 15] = [256, 240, 224, 208, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48, 32];
 const WHOLE_BOXES: [i64; 4] = [256, 192, 128, 64];
-
-/// Bytes by which the copy engine can find the next row.
-const ROW_UNIT: i64 = 16;
 
 /// The product by warpgroups, likeliest first.
 pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
@@ -33,7 +30,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         let pair = Tile { rows: it.tile().rows * it.cluster_m, ..it.tile() };
         batch * tiles(product.i.extent, product.j.extent, pair) * it.cluster_m
     };
-    let Some(packing) = Packing::of_tensor_cores(&product, ROW_UNIT) else { return vec![] };
+    let Some(packing) = Packing::of_tensor_cores(&product, TensorMap::UNIT) else { return vec![] };
     let all = ranked(shapes(&product, packing), |it| it.cycles(&product, count(it), units));
     let around = packing.cycles(&product, units) + leaving_cycles(&product, units);
     let draft = |it: Shape| {
@@ -113,14 +110,17 @@ impl Sizes {
         let all = columns.times(shape.products);
         let slot = out.value("slot", &rows.plus(&all).times(128));
         let way_out = out.value("way_out", &rows.times(&store).times(2 * bytes));
-        let most = (shared - way_out.value) / (slot.value + ROW_UNIT);
+        let most = (shared - way_out.value) / (slot.value + SLOT_MBARRIERS);
         // A ring goes on from tile to tile.
         let deepest = (steps(product) * ceil_div(count, units(request))).max(2);
         let slots = out.knob("slots", most.min(8).min(deepest), &[2, 3, 4, 5, 6, 7, 8]);
         if shape.products > 1 {
             out.constraint(format!("{} <= 256", all.words()));
         }
-        out.constraint(format!("{} <= {shared}", slot.plus(ROW_UNIT).times(&slots).plus(&way_out).words()));
+        out.constraint(format!(
+            "{} <= {shared}",
+            slot.plus(SLOT_MBARRIERS).times(&slots).plus(&way_out).words()
+        ));
         Sizes { warpgroups, columns, cluster_m, group, along, rows, store, slot, way_out, slots }
     }
 }

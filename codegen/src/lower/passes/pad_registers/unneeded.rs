@@ -6,7 +6,8 @@ use ir::{Block, Func, Index, Less, Name, Role, Scope, Stmt, Store, Value, arith:
 
 use super::stores;
 
-/// Lets blocks assign to registers and shared memory beyond the end of a dimension what they assign before it, where no output depends on what is there.
+/// Lets blocks assign to registers and shared memory beyond the end of a dimension what they assign before it, where no output depends on what is
+/// there.
 ///
 /// ```text
 /// block W(vi: 128 = …)
@@ -49,8 +50,8 @@ fn limits(func: &Func) -> BTreeSet<i64> {
     out
 }
 
-/// The dimensions of temporaries in registers and shared memory whose elements from `limit` on reach no output: whoever reads them puts what it makes of them at the same place
-/// of another such dimension.
+/// The dimensions of temporaries in registers and shared memory whose elements from `limit` on reach no output: whoever reads them puts what it makes of
+/// them at the same place of another such dimension.
 fn unneeded(func: &Func, limit: i64) -> Dims {
     let mut out = Dims::new();
     for (name, buffer) in &func.buffers {
