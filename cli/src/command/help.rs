@@ -241,17 +241,23 @@ pub(super) fn with_negative_numbers(command: Command) -> Command {
     command.mut_subcommands(with_negative_numbers)
 }
 
-/// What is wrong with the arguments, without the tip to write `-- -10m`, which only makes another argument of it.
+/// What is wrong with the arguments, with a tip that leads on: not to write `-- -10m`, which only makes another argument
+/// of it, and how a second parameter is given.
 pub(super) fn in_other_words(mut err: clap::Error) -> clap::Error {
     let argument = match err.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(it)) => it.clone(),
         _ => String::new(),
     };
     let is_value = argument.starts_with('-') && argument[1..].starts_with(|it: char| it.is_ascii_digit());
-    if err.kind() == ErrorKind::UnknownArgument && is_value {
-        let tip = "a value that begins with `-` is written behind `=`: `--option=-10m`";
-        err.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-    }
+    let tip = match argument.split_once('=') {
+        _ if err.kind() != ErrorKind::UnknownArgument => return err,
+        _ if is_value => "a value that begins with `-` is written behind `=`: `--option=-10m`".to_owned(),
+        Some((name, _)) if !name.starts_with('-') => {
+            format!("each parameter has an option of its own: `--param {argument}`")
+        }
+        _ => return err,
+    };
+    err.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     err
 }
 
@@ -369,6 +375,8 @@ mod tests {
         assert!(range.contains("-3 is not in 1..=10000"), "{range}");
         let time = refused(&["tune", "mine.ron", "--time", "-10m"]);
         assert!(time.contains("is written behind `=`") && !time.contains("-- -10m"), "{time}");
+        let second = refused(&["tune", "mine.ron", "--param", "m=64", "n=128"]);
+        assert!(second.contains("an option of its own: `--param n=128`"), "{second}");
         for told in [negative, range] {
             assert!(!told.contains("tip:"), "{told}");
         }
