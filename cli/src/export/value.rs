@@ -130,6 +130,12 @@ impl Printer<'_> {
 
     fn binary(&self, op: BinaryOp, a: &str, b: &str, dtype: DType) -> String {
         let word = op.word();
+        if op == BinaryOp::DotE2m1x2 {
+            return match self.lang {
+                Lang::C => format!("tw_{word}({a}, {b})"),
+                Lang::Rust => format!("{word}({a}, {b})"),
+            };
+        }
         if op.is_comparison() {
             let [yes, no] = [1, 0].map(|it| self.lang.int(it));
             return self.either(&format!("{a} {} {b}", op.as_str()), &yes, &no);

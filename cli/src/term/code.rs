@@ -9,6 +9,7 @@
 use std::fmt::Write;
 
 use clap::builder::styling::{AnsiColor, Style};
+use ir::DType;
 
 use super::markup::escaped;
 
@@ -52,47 +53,14 @@ const IR: &[&str] = &[
     "align", "swizzle", "barrier", "commit", "wait", "acquire", "release", "at", "of", "floordiv", "mod",
     "min", "max", "xor", "select", "zeroed",
 ];
+/// Types of C and of headers; the others are those that programs have.
 const TYPES: &[&str] = &[
-    "bool", "i8", "i16", "i32", "i64", "u8", "u32", "f16", "bf16", "tf32", "f8e4m3", "f8e5m2", "f32", "f64",
     "void", "char", "short", "int", "long", "float", "double", "half", "unsigned", "signed", "size_t",
     "int64_t", "int32_t", "int16_t", "int8_t", "uint64_t", "uint32_t", "uint16_t", "uint8_t",
 ];
-const C: &[&str] = &[
-    "if",
-    "else",
-    "for",
-    "while",
-    "do",
-    "return",
-    "break",
-    "continue",
-    "struct",
-    "union",
-    "typedef",
-    "static",
-    "const",
-    "extern",
-    "inline",
-    "asm",
-    "volatile",
-    "sizeof",
-    "switch",
-    "case",
-    "default",
-    "template",
-    "typename",
-    "using",
-    "namespace",
-    "__global__",
-    "__device__",
-    "__shared__",
-    "__forceinline__",
-    "__launch_bounds__",
-    "__align__",
-    "__restrict__",
-    "restrict",
-    "__attribute__",
-];
+const C: &str = "if else for while do return break continue struct union typedef static const extern inline asm volatile sizeof \
+    switch case default template typename using namespace __global__ __device__ __shared__ __forceinline__ __launch_bounds__ \
+    __align__ __restrict__ restrict __attribute__";
 const DOT: &[&str] = &["digraph", "subgraph", "node", "edge", "graph", "def", "for", "import", "with"];
 
 /// A line in pieces, which joined are the line.
@@ -229,16 +197,16 @@ fn class_of(piece: &str, after: &str, lang: Lang, before: Before) -> Class {
     if first.is_ascii_digit() {
         return Class::Number;
     }
-    let any = |lists: &[&[&str]]| lists.iter().any(|it| it.contains(&piece));
+    let is_type = TYPES.contains(&piece) || piece.parse::<DType>().is_ok();
     match lang {
         Lang::Ir if first == '@' && piece.len() > 1 => Class::Keyword,
         Lang::Ir if before == Before::Binder && is_word(first) => Class::Name,
-        Lang::Ir if any(&[IR]) => Class::Keyword,
-        Lang::Ir | Lang::C if any(&[TYPES]) || (lang == Lang::C && piece.starts_with("tw_f")) => Class::Type,
-        Lang::C if first == '#' || any(&[C]) => Class::Keyword,
+        Lang::Ir if IR.contains(&piece) => Class::Keyword,
+        Lang::Ir | Lang::C if is_type || (lang == Lang::C && piece.starts_with("tw_f")) => Class::Type,
+        Lang::C if first == '#' || C.split(' ').any(|it| it == piece) => Class::Keyword,
         Lang::Ron if is_word(first) && after.starts_with('(') => Class::Keyword,
         Lang::Ron if is_word(first) && after.starts_with(':') => Class::Name,
-        Lang::Dot | Lang::Python if any(&[DOT]) => Class::Keyword,
+        Lang::Dot | Lang::Python if DOT.contains(&piece) => Class::Keyword,
         Lang::Ptx | Lang::Sass if is_word(first) || matches!(first, '.' | '$') => {
             machine(piece, after, before)
         }

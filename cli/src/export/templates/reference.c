@@ -74,8 +74,21 @@ static double small_value(const small_float *f, tw_dtype dtype, unsigned bits) {
   return bits >> (f->bits - 1) ? -y : y;
 }
 
+/* A scale has an exponent and nothing else: the magnitude is rounded to a power of two, from 2^-127 to 2^127. */
+static double scale_value(uint8_t bits) { return bits == 255 ? NAN : ldexp(1.0, bits - 127); }
+
+static uint8_t scale_bits(double x) {
+  int exponent;
+  if (isnan(x)) return 255;
+  const double y = fabs(x);
+  if (y <= ldexp(1.0, -127)) return 0;
+  if (y >= ldexp(1.0, 127)) return 254;
+  (void)frexp(round_to(y, 1, -127), &exponent);
+  return (uint8_t)(exponent - 1 + 127);
+}
+
 size_t tw_element_bytes(tw_dtype dtype) {
-  static const size_t bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 2, 2, 4, 1, 1, 4, 8};
+  static const size_t bytes[] = {1, 1, 2, 4, 8, 1, 2, 4, 2, 2, 4, 1, 1, 1, 4, 8};
   return bytes[dtype];
 }
 
@@ -93,6 +106,7 @@ double tw_decode(tw_dtype dtype, const void *elements, int64_t at) {
     case TW_BF16: return small_value(small(dtype), dtype, ((const uint16_t *)elements)[at]);
     case TW_F8E4M3:
     case TW_F8E5M2: return small_value(small(dtype), dtype, ((const uint8_t *)elements)[at]);
+    case TW_F8E8M0: return scale_value(((const uint8_t *)elements)[at]);
     case TW_TF32:
     case TW_F32: return (double)((const float *)elements)[at];
     case TW_F64: return ((const double *)elements)[at];
@@ -114,6 +128,7 @@ void tw_encode(tw_dtype dtype, double value, void *elements, int64_t at) {
     case TW_BF16: ((uint16_t *)elements)[at] = (uint16_t)small_bits(small(dtype), dtype, value); return;
     case TW_F8E4M3:
     case TW_F8E5M2: ((uint8_t *)elements)[at] = (uint8_t)small_bits(small(dtype), dtype, value); return;
+    case TW_F8E8M0: ((uint8_t *)elements)[at] = scale_bits(value); return;
     case TW_TF32: ((float *)elements)[at] = (float)round_to(value, 11, -126); return;
     case TW_F32: ((float *)elements)[at] = (float)value; return;
     case TW_F64: ((double *)elements)[at] = value; return;
@@ -225,6 +240,7 @@ int64_t tw_int_mul(int64_t a, int64_t b);
 int64_t tw_int_div(int64_t a, int64_t b);
 int64_t tw_int_shl(int64_t a, int64_t by);
 int64_t tw_int_shr(int64_t a, int64_t by);
+double tw_dot_e2m1x2(int64_t a, int64_t b);
 
 int64_t tw_wrap(tw_dtype dtype, int64_t x) {
   switch (dtype) {
@@ -254,6 +270,12 @@ int64_t tw_int_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint6
 int64_t tw_int_div(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? tw_int_sub(0, a) : a / b; }
 int64_t tw_int_shl(int64_t a, int64_t by) { return (int64_t)((uint64_t)a << by); }
 int64_t tw_int_shr(int64_t a, int64_t by) { return a < 0 ? ~(~a >> by) : a >> by; }
+
+/* The two floats of four bits of a byte times those of another one. */
+double tw_dot_e2m1x2(int64_t a, int64_t b) {
+  static const double value[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6};
+  return value[a & 15] * value[b & 15] + value[a >> 4 & 15] * value[b >> 4 & 15];
+}
 
 /* The program. What later stages read of an earlier one is kept. */
 struct tw_reference {

@@ -8,7 +8,7 @@
 
 typedef enum {
   TW_BOOL, TW_I8, TW_I16, TW_I32, TW_I64, TW_U8, TW_U16, TW_U32,
-  TW_F16, TW_BF16, TW_TF32, TW_F8E4M3, TW_F8E5M2, TW_F32, TW_F64
+  TW_F16, TW_BF16, TW_TF32, TW_F8E4M3, TW_F8E5M2, TW_F8E8M0, TW_F32, TW_F64
 } tw_dtype;
 
 /* Inputs and outputs, in the order of the interface. */

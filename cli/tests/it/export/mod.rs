@@ -7,6 +7,7 @@ mod linked;
 mod maps;
 mod names;
 mod python;
+mod types;
 
 use std::{
     fs,
