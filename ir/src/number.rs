@@ -11,8 +11,13 @@
 //! * Integer arithmetic wraps, quotients truncate. Anything but zero is a true `bool`.
 //! * `min` and `max` of a NaN and a number are the number.
 
+mod narrow;
+
+pub use self::narrow::dot_e2m1x2;
+
 use half::{bf16, f16};
 
+use self::narrow::{decode_e4m3, decode_e8m0, encode_e4m3, encode_e8m0, round_e8m0};
 use crate::{BinaryOp, DType, UnaryOp};
 
 /// A number rounded to the nearest value of a type.
@@ -75,6 +80,9 @@ pub fn unary(op: UnaryOp, dtype: DType, x: f64) -> f64 {
 pub fn binary(op: BinaryOp, dtype: DType, a: f64, b: f64) -> Option<f64> {
     if op.is_comparison() {
         return Some(f64::from(u8::from(compare(op, a, b))));
+    }
+    if op == BinaryOp::DotE2m1x2 {
+        return Some(dot_e2m1x2(a, b));
     }
     if !dtype.is_float() {
         return int_binary(op, dtype, int(a), int(b)).map(|it| it as f64);
@@ -215,6 +223,8 @@ fn int_binary(op: BinaryOp, dtype: DType, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => {
             i64::from(compare(op, a as f64, b as f64))
         }
+        // Of bytes, and its result is no integer.
+        BinaryOp::DotE2m1x2 => return None,
     };
     Some(wrap(dtype, exact))
 }
@@ -243,39 +253,6 @@ fn round_float(x: f64, precision: i32, min_exponent: i32, max: f64, beyond: f64)
 /// A power of two in the normal range.
 fn exp2(exponent: i32) -> f64 {
     f64::from_bits(u64::try_from(exponent + 1023).expect("the power is a normal number") << 52)
-}
-
-fn decode_e4m3(bits: u8) -> f64 {
-    let (exponent, mantissa) = (i32::from(bits >> 3 & 15), f64::from(bits & 7));
-    let magnitude = match (exponent, bits & 7) {
-        (15, 7) => f64::NAN,
-        (0, _) => mantissa * exp2(-9),
-        _ => (8.0 + mantissa) * exp2(exponent - 10),
-    };
-    if bits & 0x80 == 0 { magnitude } else { -magnitude }
-}
-
-/// The bits of a value that `f8e4m3` has.
-fn encode_e4m3(x: f64) -> u8 {
-    let sign = if x.is_sign_negative() { 0x80 } else { 0 };
-    // No number is at most a NaN.
-    let rest = (0..127u8).rev().find(|it| decode_e4m3(*it) <= x.abs());
-    sign | rest.unwrap_or(0x7f)
-}
-
-/// The power of two next to a magnitude, of those from 2^-127 to 2^127: of two the greater one.
-fn round_e8m0(x: f64) -> f64 {
-    let magnitude = x.abs().clamp(exp2(-127), exp2(127));
-    if x.is_nan() { x } else { round_float(magnitude, 1, -127, exp2(127), exp2(127)) }
-}
-
-const fn decode_e8m0(bits: u8) -> f64 {
-    if bits == u8::MAX { f64::NAN } else { f64::from_bits((bits as u64 + 1023 - 127) << 52) }
-}
-
-/// The bits of a value that `f8e8m0` has: its exponent, 127 more than that, and all ones for a NaN.
-fn encode_e8m0(x: f64) -> u8 {
-    (0..u8::MAX).rev().find(|it| decode_e8m0(*it) <= x).unwrap_or(u8::MAX)
 }
 
 /// The error function: a series of positive terms, so that nothing cancels.

@@ -57,6 +57,9 @@ pub enum BinaryOp {
     Eq,
     /// Whether they are not equal, as a NaN is to anything.
     Ne,
+    /// The sum of the two products of bytes that hold two floats of four bits each (`e2m1`: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives;
+    /// OCP Microscaling Formats, 5.3.3), the first in the low bits. It is exact in `f32`, which is what it gives.
+    DotE2m1x2,
 }
 
 /// The kinds of operators, by which types they compute on, and to which.
@@ -72,6 +75,8 @@ enum Kind {
     Shift,
     /// Anything to a `bool`.
     Comparison,
+    /// Bytes that hold several floats to one.
+    Packed,
 }
 
 impl UnaryOp {
@@ -136,7 +141,7 @@ impl UnaryOp {
 
 impl BinaryOp {
     /// Every operation, in declaration order.
-    pub const ALL: [BinaryOp; 15] = [
+    pub const ALL: [BinaryOp; 16] = [
         BinaryOp::Add,
         BinaryOp::Sub,
         BinaryOp::Mul,
@@ -152,9 +157,10 @@ impl BinaryOp {
         BinaryOp::Le,
         BinaryOp::Eq,
         BinaryOp::Ne,
+        BinaryOp::DotE2m1x2,
     ];
 
-    /// The sign between the operands, or for `min` and `max` the word before them.
+    /// The sign between the operands, or the word before them ([`BinaryOp::is_call`]).
     pub const fn as_str(self) -> &'static str {
         match self {
             BinaryOp::Add => "+",
@@ -172,6 +178,7 @@ impl BinaryOp {
             BinaryOp::Le => "<=",
             BinaryOp::Eq => "==",
             BinaryOp::Ne => "!=",
+            BinaryOp::DotE2m1x2 => "dot_e2m1x2",
         }
     }
 
@@ -193,6 +200,7 @@ impl BinaryOp {
             BinaryOp::Le => "le",
             BinaryOp::Eq => "eq",
             BinaryOp::Ne => "ne",
+            BinaryOp::DotE2m1x2 => "dot_e2m1x2",
         }
     }
 
@@ -203,6 +211,7 @@ impl BinaryOp {
             BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => Kind::Bitwise,
             BinaryOp::Shl | BinaryOp::Shr => Kind::Shift,
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => Kind::Comparison,
+            BinaryOp::DotE2m1x2 => Kind::Packed,
         }
     }
 
@@ -213,12 +222,32 @@ impl BinaryOp {
             Kind::Extremum | Kind::Comparison => true,
             Kind::Bitwise => !dtype.is_float(),
             Kind::Shift => !dtype.is_float() && dtype != DType::Bool,
+            Kind::Packed => dtype == DType::U8,
         }
     }
 
     /// The type of the result for operands of a type.
     pub fn result(self, operands: DType) -> DType {
-        if self.is_comparison() { DType::Bool } else { operands }
+        match self.kind() {
+            Kind::Comparison => DType::Bool,
+            Kind::Packed => DType::F32,
+            Kind::Arithmetic | Kind::Extremum | Kind::Bitwise | Kind::Shift => operands,
+        }
+    }
+
+    /// Whether the result has the type of the operands.
+    pub fn keeps_type(self) -> bool {
+        !matches!(self.kind(), Kind::Comparison | Kind::Packed)
+    }
+
+    /// Whether it is written as a call, `min(a, b)`, and not between its operands.
+    pub fn is_call(self) -> bool {
+        matches!(self.kind(), Kind::Extremum | Kind::Packed)
+    }
+
+    /// Whether it multiplies: it commutes, bit for bit, and a zero that meets a number gives zero.
+    pub const fn is_product(self) -> bool {
+        matches!(self, BinaryOp::Mul | BinaryOp::DotE2m1x2)
     }
 
     /// Whether it is `+ - * /`.

@@ -80,8 +80,13 @@ impl<'a> Einsum<'a> {
         }
     }
 
-    /// Zeros beyond the end of `iter` leave the result as it is.
-    pub(crate) fn expect_neutral(&self, iter: &Iter) -> Result<(), TileError> {
+    /// Zeros beyond the end of `iter` leave the result as it is, where `ends` tells of inputs that have it in no subscript alone whether they
+    /// end where it does.
+    pub(crate) fn expect_neutral(
+        &self,
+        iter: &Iter,
+        ends: &dyn Fn(&Access) -> bool,
+    ) -> Result<(), TileError> {
         if iter.kind == IterKind::Spatial {
             return Ok(());
         }
@@ -96,17 +101,18 @@ impl<'a> Einsum<'a> {
             (false, true) => a,
             (true, true) | (false, false) => return Err(error("it is no sum")),
         };
-        factors(term, &iter.var).map_err(error)
+        factors(term, &|it| it.indices.iter().any(|it| it.as_var() == Some(&iter.var)) || ends(it))
+            .map_err(error)
     }
 }
 
-/// Every factor of a product is zero where the iterator is beyond the data; or why not.
-fn factors(term: &Value, iter: &Name) -> Result<(), &'static str> {
+/// Every factor of a product is zero where an iterator is beyond the data, of which `ends` tells of each load; or why not.
+fn factors(term: &Value, ends: &dyn Fn(&Access) -> bool) -> Result<(), &'static str> {
     match term {
-        Value::Load(access) if access.indices.iter().any(|it| it.as_var() == Some(iter)) => Ok(()),
+        Value::Load(access) if ends(access) => Ok(()),
         Value::Load(_) => Err("a factor does not depend on it, and zero times infinity is no number"),
-        Value::Cast(_, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => factors(a, iter),
-        Value::Binary(BinaryOp::Mul, a, b) => factors(a, iter).and_then(|()| factors(b, iter)),
+        Value::Cast(_, a) | Value::Unary(UnaryOp::Neg | UnaryOp::Abs, a) => factors(a, ends),
+        Value::Binary(op, a, b) if op.is_product() => factors(a, ends).and_then(|()| factors(b, ends)),
         Value::Const(_)
         | Value::Index(..)
         | Value::Unary(..)

@@ -5,7 +5,7 @@ use ir::{BinaryOp, DType, UnaryOp};
 use super::{
     Dialect, Printer, across,
     builtin::{builtin_binary, builtin_unary},
-    copy,
+    copy, integer,
     ptx::Ptx,
     tcgen05::{self, TensorProduct},
     types,
@@ -208,10 +208,10 @@ impl Printer<'_> {
             (UnaryOp::Rsqrt, DType::F32) => "1.0f / __builtin_sqrtf(a)".to_owned(),
             (UnaryOp::Rsqrt, DType::F64) => "1.0 / __builtin_sqrt(a)".to_owned(),
             (UnaryOp::Neg, _) if !dtype.is_float() => {
-                format!("({of})(0 - ({})a)", arithmetic_unsigned(self.dialect, dtype))
+                format!("({of})(0 - ({})a)", integer::arithmetic_unsigned(self.dialect, dtype))
             }
             (UnaryOp::Abs, _) if !dtype.is_float() => {
-                format!("a < 0 ? ({of})(0 - ({})a) : a", arithmetic_unsigned(self.dialect, dtype))
+                format!("a < 0 ? ({of})(0 - ({})a) : a", integer::arithmetic_unsigned(self.dialect, dtype))
             }
             _ => {
                 let through = compute_type(dtype);
@@ -231,6 +231,9 @@ impl Printer<'_> {
         let name = self.helper_name(helper);
         let of = self.require(Helper::Type(dtype, lanes));
         let to = self.require(Helper::Type(op.result(dtype), lanes));
+        if op == BinaryOp::DotE2m1x2 && lanes == 1 {
+            return integer::define_dot_e2m1x2(&name, &of, &to);
+        }
         let blended = op.is_extremum() && matches!(dtype, DType::F32 | DType::F64);
         if lanes > 1 && self.dialect.is_c() && blended {
             return self.define_blend(op, dtype, lanes);
@@ -255,7 +258,7 @@ impl Printer<'_> {
             let result = self.binary_text(op, DType::F32, lanes, (&a, &b));
             self.cast_text(op.result(dtype), op.result(DType::F32), lanes, &result)
         } else {
-            integer_binary(self.dialect, op, dtype)
+            integer::binary(self.dialect, op, dtype)
         };
         format!("TW_INLINE {to} {name}({of} a, {of} b) {{ return {result}; }}\n")
     }
@@ -357,34 +360,6 @@ fn half_instruction(op: BinaryOp) -> Option<&'static str> {
         BinaryOp::Sub => Some("sub.rn.f16"),
         BinaryOp::Mul => Some("mul.rn.f16"),
         _ => None,
-    }
-}
-
-/// An unsigned type, not promoted to a signed one, in which integers of the type wrap.
-fn arithmetic_unsigned(dialect: Dialect, dtype: DType) -> &'static str {
-    if dtype.bytes() < 8 { types::unsigned32(dialect) } else { types::unsigned(dialect, dtype) }
-}
-
-fn integer_binary(dialect: Dialect, op: BinaryOp, dtype: DType) -> String {
-    let (of, unsigned) = (types::scalar(dialect, dtype), arithmetic_unsigned(dialect, dtype));
-    let sign = op.as_str();
-    let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    match op {
-        BinaryOp::Min => "a < b ? a : b".to_owned(),
-        BinaryOp::Max => "a > b ? a : b".to_owned(),
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div if dtype == DType::Bool => {
-            format!("(a {sign} b) != 0")
-        }
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
-            format!("({of})(({unsigned})a {sign} ({unsigned})b)")
-        }
-        BinaryOp::Shl => format!("({of})(({unsigned})a << (b & {}))", dtype.bytes() * 8 - 1),
-        BinaryOp::Shr => format!("({of})(a >> (b & {}))", dtype.bytes() * 8 - 1),
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => format!("({of})(a {sign} b)"),
-        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq | BinaryOp::Ne => format!("a {sign} b"),
-        // The least integer over minus one wraps; the machine would trap.
-        BinaryOp::Div if is_signed => format!("b == -1 ? ({of})(0 - ({unsigned})a) : ({of})(a / b)"),
-        BinaryOp::Div => "a / b".to_owned(),
     }
 }
 

@@ -21,6 +21,7 @@ mod cuda;
 mod frame;
 mod helper;
 mod index;
+mod integer;
 mod lines;
 mod literal;
 mod names;

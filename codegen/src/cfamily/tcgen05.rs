@@ -4,8 +4,8 @@
 //! thread that started it waits at, and counts in a register.
 
 use ir::{
-    Arrival, Kernel, Major, Matrix, Scope, Tcgen05, TensorOp, Tile, Wait, XorSwizzle,
-    intrin::{Instruction, WARPGROUP},
+    Arrival, DType, Kernel, Major, Matrix, Scope, Tcgen05, TensorOp, Tile, Wait, XorSwizzle,
+    intrin::{self, Instruction, ProductKind, WARPGROUP},
 };
 
 use super::{
@@ -36,9 +36,13 @@ impl TensorProduct {
     }
 
     /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*). Where factors
-    /// have scales, these are of type ue8m0, and which of them is meant comes in addition.
-    fn descriptor(self, format: u32, is_scaled: bool) -> u32 {
-        let types = if is_scaled { SCALES_ARE_UE8M0 } else { SUM_IS_F32 };
+    /// have scales, these are of a type that it says, ue4m3 if not ue8m0, and which of them is meant comes in addition.
+    fn descriptor(self, format: u32, scales: Option<DType>) -> u32 {
+        let types = match scales {
+            None => SUM_IS_F32,
+            Some(DType::F8e8m0) => SCALES_ARE_UE8M0,
+            Some(_) => 0,
+        };
         let [left, right] = self.transposed.map(u32::from);
         let columns = u32::try_from(self.columns / 8).expect("a product has at most 256 columns");
         let rows = Scope::TENSOR_ROWS * self.blocks;
@@ -218,7 +222,7 @@ impl Printer<'_> {
     }
 
     /// The function that loads so many columns, and waits for them.
-    pub(super) fn define_tensor_load(&mut self, name: &str, of: ir::DType, columns: u32) -> String {
+    pub(super) fn define_tensor_load(&mut self, name: &str, of: DType, columns: u32) -> String {
         let element = self.require(Helper::Type(of, 1));
         let count = columns as usize;
         format!(
@@ -236,11 +240,13 @@ impl Printer<'_> {
 
 /// The function that holds a product's instruction.
 pub(super) fn define_product(product: TensorProduct) -> String {
-    let intrinsic = ir::intrin::find(product.intrinsic).map(|it| it.instruction);
-    let Some(Instruction::Tcgen05(kind)) = intrinsic else { return String::new() };
-    let descriptor = product.descriptor(kind.format, kind.scaled.is_some());
+    let Some(intrinsic) = ir::intrin::find(product.intrinsic) else { return String::new() };
+    let Instruction::Tcgen05(kind) = intrinsic.instruction else { return String::new() };
+    // The scales of the left factor stand behind it.
+    let scales = kind.scaled.and_then(|_| intrin::operand_types(intrinsic).get(2).copied());
+    let descriptor = product.descriptor(kind.format, scales);
     if kind.scaled.is_some() {
-        return define_scaled(product, kind.name, descriptor);
+        return define_scaled(product, kind, descriptor);
     }
     format!(
         "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds) {{\n  \
@@ -255,14 +261,15 @@ pub(super) fn define_product(product: TensorProduct) -> String {
 }
 
 /// A product of factors with scales: a column of tensor memory has four of each row, one behind the other along K, and the instruction
-/// descriptor says which one is meant (PTX ISA, *Scale factor A ID*).
-fn define_scaled(product: TensorProduct, kind: &str, descriptor: u32) -> String {
+/// descriptor says which one is meant, or the first of several (PTX ISA, *Scale factor A ID*).
+fn define_scaled(product: TensorProduct, kind: ProductKind, descriptor: u32) -> String {
+    let (name, scales) = (kind.name, kind.scales_of_row());
     format!(
         "TW_INLINE void {}(unsigned int d, unsigned long long a, unsigned long long b, bool adds, \
          unsigned int at_a, unsigned int of_a, unsigned int at_b, unsigned int of_b) {{\n  \
          const unsigned int which = {descriptor:#x} | (of_a % 4) << 29 | (of_b % 4) << 4;\n  \
          asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %6, 0; \"\n               \
-         \"tcgen05.mma.cta_group::{}.kind::{kind}.block_scale.scale_vec::1X [%0], %1, %2, %3, [%4], [%5], p; }}\"\n               \
+         \"tcgen05.mma.cta_group::{}.kind::{name}.block_scale.scale_vec::{scales}X [%0], %1, %2, %3, [%4], [%5], p; }}\"\n               \
          :: \"r\"(d), \"l\"(a), \"l\"(b), \"r\"(which), \"r\"(at_a + of_a / 4), \"r\"(at_b + of_b / 4), \"r\"((int)adds)\n               \
          : \"memory\");\n}}\n",
         product.name(),

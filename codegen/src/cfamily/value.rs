@@ -106,7 +106,8 @@ impl Printer<'_> {
         let binds = match op {
             BinaryOp::Add | BinaryOp::Sub => Binds::Sum,
             BinaryOp::Mul | BinaryOp::Div => Binds::Product,
-            BinaryOp::Min | BinaryOp::Max | BinaryOp::Shl | BinaryOp::Shr => Binds::Atom,
+            BinaryOp::Shl | BinaryOp::Shr => Binds::Atom,
+            _ if op.is_call() => Binds::Atom,
             _ => Binds::Relation,
         };
         if has_relation(op, dtype, lanes) {

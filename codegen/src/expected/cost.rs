@@ -124,6 +124,8 @@ fn slots(value: &Value) -> f64 {
             slots(a) + slots(b) + if is_fused { 0.0 } else { 1.0 }
         }
         Value::Binary(BinaryOp::Div, a, b) => 8.0 + slots(a) + slots(b),
+        // Of each of four floats the bits, the magnitude and the sign.
+        Value::Binary(BinaryOp::DotE2m1x2, a, b) => 24.0 + slots(a) + slots(b),
         Value::Binary(_, a, b) => 1.0 + slots(a) + slots(b),
         Value::Select(_, a, b) => 0.5 + slots(a).max(slots(b)),
         Value::Where(cond, a, b) => 1.0 + slots(cond) + slots(a) + slots(b),

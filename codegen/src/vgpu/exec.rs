@@ -18,7 +18,7 @@ use super::{
     random::Random,
     semaphore::{self, Turns},
     shadow::Since,
-    tcgen05::TensorProducts,
+    tensor_pending::TensorProducts,
     turn,
     wgmma::Products,
 };

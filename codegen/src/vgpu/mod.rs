@@ -56,6 +56,7 @@ mod step;
 mod tcgen05;
 mod tell;
 mod tensor;
+mod tensor_pending;
 #[cfg(test)]
 mod tests;
 mod tile;

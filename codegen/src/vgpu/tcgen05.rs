@@ -4,18 +4,15 @@
 //! Tensor memory is a matrix of 128 rows, or of 32 for scales; elements of a row are neighbours here. What threads load from there is the row of their own
 //! lane, whatever the kernel says (PTX ISA, *Tensor Memory*, access restrictions).
 
-use std::collections::VecDeque;
-
 use ir::{Scope, number};
 
 use super::{
     Landing,
-    clock::Clock,
     exec::{Machine, Mask, lanes},
     index::{IndexCode, WARP},
-    mbarrier::ArriveCode,
     program::{Elements, LessCode},
     shadow::Mark,
+    tensor_pending::Pending,
     tile::TileCode,
     track::Past,
     value::Lanes,
@@ -34,6 +31,8 @@ const ROWS: usize = Scope::TENSOR_ROWS as usize;
 pub(crate) struct ScalesCode {
     pub(crate) buffer: usize,
     pub(crate) column: IndexCode,
+    /// How many scales of a row a product reads.
+    pub(crate) of_row: usize,
 }
 
 /// A copy of scales to tensor memory: where to, the first column there, and what.
@@ -55,14 +54,16 @@ pub(crate) struct Tcgen05Code {
     pub(crate) blocks: usize,
     pub(crate) left: TileCode,
     pub(crate) right: TileCode,
+    /// What multiplies two elements.
+    pub(crate) multiply: fn(f64, f64) -> f64,
     pub(crate) scales: Option<[ScalesCode; 2]>,
     pub(crate) starts: Option<Vec<LessCode>>,
 }
 
 /// A product under way.
 #[derive(Debug)]
-struct Product {
-    mark: Mark,
+pub(crate) struct Product {
+    pub(crate) mark: Mark,
     starts: bool,
     buffer: usize,
     rows: usize,
@@ -70,31 +71,10 @@ struct Product {
     sum: Vec<(usize, usize)>,
     left: Vec<(usize, usize)>,
     right: Vec<(usize, usize)>,
-    /// Where the scales of the rows of the left factor are, and those of the columns of the right one, if they have some.
+    multiply: fn(f64, f64) -> f64,
+    /// Where the scales of the rows of the left factor are, one behind the other for each, and those of the columns of the right one, if they
+    /// have some.
     scales: [Vec<(usize, usize)>; 2],
-}
-
-/// What a thread has under way, oldest first.
-#[derive(Debug, Default)]
-pub(crate) struct TensorProducts(VecDeque<Pending>);
-
-/// What happens when all before it has.
-#[derive(Debug)]
-enum Pending {
-    /// A product arrives in tensor memory.
-    Product(Product),
-    /// Scales arrive there: which, and where.
-    Copy(Mark, Vec<(usize, usize)>, Vec<(usize, usize)>),
-    /// A group is over that was closed in this epoch.
-    Group(u32),
-    /// The thread has arrived at mbarriers, and what it knew then of copies that its products read.
-    Arrival(Vec<usize>, Mark, Clock),
-}
-
-impl TensorProducts {
-    fn groups(&self) -> usize {
-        self.0.iter().filter(|it| matches!(it, Pending::Group(_))).count()
-    }
 }
 
 impl<'p> Machine<'p, '_, '_> {
@@ -126,7 +106,8 @@ impl<'p> Machine<'p, '_, '_> {
             let mark = self.mark(site, lane);
             let starts = starts >> lane & 1 == 1;
             let rows = ROWS * code.blocks;
-            let product = Product { mark, starts, buffer: code.sum, rows, sum, left, right, scales };
+            let (buffer, multiply) = (code.sum, code.multiply);
+            let product = Product { mark, starts, buffer, rows, sum, left, right, multiply, scales };
             let thread = self.base + lane;
             let now = Past { mark, agent: self.agents.tensor(thread) };
             let [of_left, of_right] = &product.scales;
@@ -143,7 +124,7 @@ impl<'p> Machine<'p, '_, '_> {
             if self.run.landing == Landing::Earliest {
                 self.multiply_into(&product);
             }
-            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Product(product));
+            self.leave_to_tensor_core(thread, Pending::Product(product));
         }
     }
 
@@ -169,7 +150,8 @@ impl<'p> Machine<'p, '_, '_> {
         Some(out)
     }
 
-    /// Where the scales of so many rows of a factor are: 128 in 32 rows of 16 columns, four columns further for each 32 of them.
+    /// Where the scales of so many rows of a factor are, those of a row one behind the other: 128 rows in 32 of 16 columns, four columns
+    /// further for each 32 of them.
     fn scales(
         &mut self,
         site: u32,
@@ -180,11 +162,13 @@ impl<'p> Machine<'p, '_, '_> {
         let mut columns = [0; WARP];
         self.index(&code.column, &mut columns);
         let block = self.program.cluster.block_of(self.base);
-        let place = |at: usize| {
-            let further = i64::try_from(at / ROWS * 16 + at / SCALE_ROWS % 4 * 4).expect("columns are few");
+        let place = |(at, scale): (usize, usize)| {
+            let further = at / ROWS * 16 + at / SCALE_ROWS % 4 * 4 + scale;
+            let further = i64::try_from(further).expect("columns are few");
             (at % SCALE_ROWS, columns[lane].wrapping_add(further))
         };
-        self.tensor_elements(site, code.buffer, (0..count).map(place), (block, lane))
+        let all = (0..count).flat_map(|at| (0..code.of_row).map(move |scale| (at, scale)));
+        self.tensor_elements(site, code.buffer, all.map(place), (block, lane))
     }
 
     /// Where elements of tensor memory are, each by its row and its column.
@@ -227,12 +211,12 @@ impl<'p> Machine<'p, '_, '_> {
             if self.run.landing == Landing::Earliest {
                 self.arrive_scales(mark, &from, &to);
             }
-            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Copy(mark, from, to));
+            self.leave_to_tensor_core(thread, Pending::Copy(mark, from, to));
         }
     }
 
     /// Scales arrive in tensor memory.
-    fn arrive_scales(&mut self, mark: Mark, from: &[(usize, usize)], to: &[(usize, usize)]) {
+    pub(crate) fn arrive_scales(&mut self, mark: Mark, from: &[(usize, usize)], to: &[(usize, usize)]) {
         for (from, to) in from.iter().zip(to) {
             if self.memory[from.0].written[from.1] != self.since.block {
                 self.uninitialised(from.0, from.1, mark);
@@ -251,7 +235,7 @@ impl<'p> Machine<'p, '_, '_> {
     }
 
     /// A product arrives in tensor memory.
-    fn multiply_into(&mut self, product: &Product) {
+    pub(crate) fn multiply_into(&mut self, product: &Product) {
         let [of_left, of_right] = &product.scales;
         for (buffer, at) in [&product.left, &product.right, of_left, of_right].into_iter().flatten() {
             if self.memory[*buffer].written[*at] != self.since.block {
@@ -263,15 +247,22 @@ impl<'p> Machine<'p, '_, '_> {
         };
         let (left, right) = (read(&product.left), read(&product.right));
         let (of_left, of_right) = (read(of_left), read(of_right));
-        let scale = |all: &[f64], at: usize| all.get(at).copied().unwrap_or(1.0);
         let columns = product.sum.len() / product.rows;
         let depth = left.len() / product.rows;
+        let groups = (of_left.len() / product.rows).max(1);
+        // Scales have no sign.
+        let scale =
+            |all: &[f64], row: usize, group: usize| all.get(row * groups + group).map_or(1.0, |it| it.abs());
         let mut unwritten = None;
         for (n, (buffer, at)) in product.sum.iter().enumerate() {
             let (i, j) = (n / columns, n % columns);
             let (a, b) = (&left[i * depth..][..depth], &right[j * depth..][..depth]);
-            let terms: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-            let terms = terms * scale(&of_left, i) * scale(&of_right, j);
+            let parts = a.chunks(depth / groups).zip(b.chunks(depth / groups)).enumerate();
+            let parts = parts.map(|(group, (a, b))| {
+                let terms: f64 = a.iter().zip(b).map(|(a, b)| (product.multiply)(*a, *b)).sum();
+                terms * scale(&of_left, i, group) * scale(&of_right, j, group)
+            });
+            let terms: f64 = parts.sum();
             let memory = &self.memory[*buffer];
             if !product.starts && memory.written[*at] != self.since.block {
                 unwritten = Some(*at);
@@ -283,68 +274,6 @@ impl<'p> Machine<'p, '_, '_> {
         if let Some(at) = unwritten {
             self.uninitialised(product.buffer, at, product.mark);
         }
-    }
-
-    /// Some lanes close their groups of products.
-    pub(crate) fn commit_tensor(&mut self, mask: Mask) {
-        for lane in lanes(mask) {
-            let it = self.tensor_products.entry(self.base + lane).or_default();
-            it.0.push_back(Pending::Group(self.epoch));
-        }
-        self.epoch += 1;
-    }
-
-    /// Some lanes wait for all but their youngest groups.
-    pub(crate) fn wait_tensor(&mut self, in_flight: usize, mask: Mask) {
-        for lane in lanes(mask) {
-            let thread = self.base + lane;
-            while self.tensor_products.get(&thread).is_some_and(|it| it.groups() > in_flight) {
-                if let Some(Pending::Group(epoch)) = self.land_tensor(thread) {
-                    self.learn(1 << lane, self.agents.tensor(thread), epoch);
-                }
-            }
-        }
-    }
-
-    /// Some lanes arrive at mbarriers when their products so far are over.
-    pub(crate) fn arrive_late(&mut self, site: u32, code: &ArriveCode, slots: &[i64; WARP], active: Mask) {
-        for lane in lanes(active) {
-            let blocks = self.told_blocks(&code.along, code.at_first).into_iter();
-            let at: Option<Vec<_>> =
-                blocks.map(|it| self.mbarrier(site, code.barrier, (slots[lane], it), lane)).collect();
-            let Some(at) = at else { continue };
-            let mark = self.mark(site, lane);
-            let thread = self.base + lane;
-            let told = self.clocks.of(thread).of_workers(self.agents);
-            self.tensor_products.entry(thread).or_default().0.push_back(Pending::Arrival(at, mark, told));
-            self.epoch += 1;
-            while self.run.landing == Landing::Earliest && self.land_tensor(thread).is_some() {}
-        }
-    }
-
-    /// What comes next of a thread's products happens.
-    fn land_tensor(&mut self, thread: usize) -> Option<Pending> {
-        let next = self.tensor_products.get_mut(&thread)?.0.pop_front()?;
-        match &next {
-            Pending::Product(it) if self.run.landing == Landing::Latest => self.multiply_into(it),
-            Pending::Copy(mark, from, to) if self.run.landing == Landing::Latest => {
-                self.arrive_scales(*mark, from, to);
-            }
-            Pending::Arrival(at, mark, told) => {
-                for at in at {
-                    self.arrive_for(*at, self.agents.tensor(thread), *mark, told);
-                }
-            }
-            Pending::Product(_) | Pending::Copy(..) | Pending::Group(_) => {}
-        }
-        Some(next)
-    }
-
-    /// Lets a product land that somebody may wait for, of any thread; `false` if there is none.
-    pub(crate) fn land_any_tensor(&mut self) -> bool {
-        let arrives = |it: &TensorProducts| it.0.iter().any(|it| matches!(it, Pending::Arrival(..)));
-        let found = self.tensor_products.iter().find(|it| arrives(it.1)).map(|it| *it.0);
-        found.is_some_and(|thread| self.land_tensor(thread).is_some())
     }
 
     /// What the lanes of a warp load from tensor memory: each the columns of its own row.
@@ -365,30 +294,5 @@ impl<'p> Machine<'p, '_, '_> {
             }
         }
         parts
-    }
-
-    /// The blocks of a cluster end: arrivals in another one that are still to come nobody has waited for.
-    pub(crate) fn leave_arrivals(&mut self) {
-        let of_block = self.program.mbarriers_of_block();
-        for (thread, it) in &self.tensor_products {
-            let own = self.program.cluster.block_of(*thread);
-            for it in &it.0 {
-                let Pending::Arrival(all, mark, _) = it else { continue };
-                for at in all.iter().filter(|it| **it / of_block != own) {
-                    self.visits.late.insert(*at, (i64::MAX, *mark));
-                }
-            }
-        }
-    }
-
-    /// The block ends: products that nobody waited for.
-    pub(crate) fn end_tensor(&mut self) {
-        for (_, it) in std::mem::take(&mut self.tensor_products) {
-            for it in it.0 {
-                if let Pending::Product(Product { mark, .. }) | Pending::Copy(mark, ..) = it {
-                    self.outstanding(mark);
-                }
-            }
-        }
     }
 }

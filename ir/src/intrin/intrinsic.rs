@@ -1,7 +1,7 @@
 //! What an intrinsic is, as data.
 
 use super::{LaneMap, WARP};
-use crate::{DType, Feature};
+use crate::{BinaryOp, DType, Feature};
 
 /// The annotation of a tensorised block, and of the loop over lanes that a [`Instruction::Lanes`] makes.
 pub const TENSORIZE: &str = "tensorize";
@@ -83,7 +83,7 @@ pub struct ProductKind {
     pub name: &'static str,
     /// The number of the type of both factors in the instruction descriptor.
     pub format: u32,
-    /// How many products an element is a sum of.
+    /// How many products of elements an element is a sum of.
     pub k: i64,
     /// Whether factors may be contiguous along M and N.
     pub transposes: bool,
@@ -92,6 +92,18 @@ pub struct ProductKind {
     pub blocks: i64,
     /// How many elements along K share a scale, of factors that have scales in tensor memory (PTX ISA, *Block scaling*).
     pub scaled: Option<i64>,
+}
+
+impl ProductKind {
+    /// What multiplies two elements: bytes of two floats are multiplied float by float.
+    pub fn product(&self) -> BinaryOp {
+        if self.name.starts_with("mxf4") { BinaryOp::DotE2m1x2 } else { BinaryOp::Mul }
+    }
+
+    /// How many scales a product reads of each row of a factor.
+    pub fn scales_of_row(&self) -> i64 {
+        self.scaled.map_or(0, |it| self.k / it)
+    }
 }
 
 impl Intrinsic {

@@ -1,13 +1,10 @@
 //! Whether a block computes what an intrinsic computes, and on which parts of which buffers.
 
-use std::{
-    fmt,
-    sync::{LazyLock, OnceLock},
-};
+use std::fmt;
 
-use super::{ALL, Instruction, Intrinsic, ProductKind};
+use super::{Instruction, Intrinsic, ProductKind, described::description};
 use crate::{
-    Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, arith::Bounds, text,
+    Access, BinaryOp, Block, DType, Func, Index, Less, Name, Scope, Stmt, Store, Value, arith::Bounds,
 };
 
 /// An operand of an intrinsic, found in a block.
@@ -157,26 +154,15 @@ pub fn matched(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Res
     for order in &fitting {
         let mut unify = Unify { order, operands: vec![] };
         if unify.access(&pattern.place, &store.place) && unify.value(&pattern.value, &store.value) {
-            check_operands(description, func, &unify.operands)?;
-            expect_columns(intrinsic, func, &unify.operands)?;
-            let starts = starts_from_zero(block, &unify.operands)?;
-            return Ok(Matched { operands: unify.operands, starts });
+            let mut operands = unify.operands;
+            operands.sort_by_key(|it| description.buffers.get_index_of(&it.name));
+            check_operands(description, func, &operands)?;
+            expect_columns(intrinsic, func, &operands)?;
+            let starts = starts_from_zero(block, &operands)?;
+            return Ok(Matched { operands, starts });
         }
     }
     Err(Mismatch::Body { needed: line(pattern), found: line(store) })
-}
-
-/// The product of a family that has the types of a block: of what it writes, and of what it reads beside that.
-///
-/// # Errors
-/// Those types, in the order of the description, where there is none.
-pub fn of_types(family: &str, func: &Func, block: &Block) -> Result<&'static Intrinsic, Vec<DType>> {
-    let written = block.writes().first().map(|it| it.buffer.clone());
-    let factors = block.reads().into_iter().map(|it| &it.buffer).filter(|it| Some(*it) != written.as_ref());
-    let types: Vec<_> = written.iter().chain(factors).filter_map(|it| func.dtype_of(it)).collect();
-    let has_types = |it: &'static Intrinsic| operand_types(it) == types;
-    let mut members = ALL.iter().copied().filter(|it| it.family() == Some(family));
-    members.find(|it| has_types(it)).ok_or(types)
 }
 
 fn line(store: &Store) -> String {
@@ -196,24 +182,6 @@ fn described(intrinsic: &'static Intrinsic, func: &Func, block: &Block) -> Resul
         of = Some(found);
     }
     Ok(description(intrinsic, of))
-}
-
-/// The description of an intrinsic with a type in the place of `T`, read once.
-fn description(intrinsic: &'static Intrinsic, of: Option<DType>) -> &'static Func {
-    /// For each intrinsic, without a type and with each.
-    type Read = Vec<[OnceLock<Func>; 1 + DType::ALL.len()]>;
-    static READ: LazyLock<Read> = LazyLock::new(|| ALL.iter().map(|_| Default::default()).collect());
-    let number = ALL.iter().position(|it| it.name == intrinsic.name).expect("the list has all intrinsics");
-    READ[number][of.map_or(0, |it| 1 + it as usize)].get_or_init(|| {
-        let text = intrinsic.description;
-        let text = of.map_or_else(|| text.to_owned(), |it| text.replace(": T[", &format!(": {it}[")));
-        text::parse(&text).expect("descriptions are tried by a test")
-    })
-}
-
-/// The types of the operands of a product, the sum first.
-pub fn operand_types(intrinsic: &'static Intrinsic) -> Vec<DType> {
-    description(intrinsic, None).buffers.values().map(|it| it.dtype).collect()
 }
 
 /// A loop of the description with the block's loop in its place, and that loop's extent.
@@ -339,7 +307,7 @@ impl Unify<'_> {
                 }
                 *self = before;
                 // Exchanging the two changes nothing, not even a bit.
-                let commutes = matches!(op, BinaryOp::Add | BinaryOp::Mul);
+                let commutes = *op == BinaryOp::Add || op.is_product();
                 commutes && self.value(a, d) && self.value(b, c)
             }
             (

@@ -11,16 +11,18 @@
 //!
 //! To add an intrinsic, write a file that has its data, and name it in the list below.
 
+mod described;
 mod fragment;
 mod intrinsic;
 mod lane_map;
 mod matching;
 mod pair;
 
+pub use described::{of_types, operand_types};
 pub use fragment::{Fragment, FragmentError, LdmatrixError, Rows, fragments, matrix_element, rows};
 pub use intrinsic::{Instruction, Intrinsic, ProductKind, TENSORIZE};
 pub use lane_map::{LaneMap, WARP, WARPGROUP};
-pub use matching::{Extents, Matched, Mismatch, Operand, matched, of_types, operand_types};
+pub use matching::{Extents, Matched, Mismatch, Operand, matched};
 pub use pair::sharing;
 
 use crate::DType;
@@ -79,6 +81,8 @@ intrinsics![
     tcgen05_pair_m256k8_tf32_f32,
     tcgen05_scaled_m128k32_e4m3_f32,
     tcgen05_scaled_m128k32_e5m2_f32,
+    tcgen05_scaled_m128k64_e2m1_e4m3_f32,
+    tcgen05_scaled_m128k64_e2m1_f32,
     wgmma_m64k16_bf16_f32,
     wgmma_m64k16_f16_f16,
     wgmma_m64k16_f16_f32,

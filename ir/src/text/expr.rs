@@ -84,7 +84,7 @@ fn operands(op: BinaryOp) -> Option<[Level; 2]> {
     match op {
         BinaryOp::Add | BinaryOp::Sub => Some([Level::Sum, Level::Product]),
         BinaryOp::Mul | BinaryOp::Div => Some([Level::Product, Level::Sign]),
-        BinaryOp::Min | BinaryOp::Max => None,
+        BinaryOp::Min | BinaryOp::Max | BinaryOp::DotE2m1x2 => None,
         BinaryOp::Shl | BinaryOp::Shr => Some([Level::Shift, Level::Sum]),
         BinaryOp::And => Some([Level::BitAnd, Level::Shift]),
         BinaryOp::Xor => Some([Level::BitXor, Level::BitAnd]),

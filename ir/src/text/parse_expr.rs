@@ -262,10 +262,10 @@ impl Cursor<'_> {
 
     /// `word(…)`: a conversion, a function or a choice.
     fn call(&mut self, word: &str) -> Result<Tall<Value>, Failure> {
-        let extremum = [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word);
+        let binary = BinaryOp::ALL.into_iter().find(|it| it.is_call() && it.as_str() == word);
         let unary = UnaryOp::ALL.into_iter().find(|it| it.as_str() == word);
         let cast: Result<DType, ()> = word.parse();
-        if extremum.is_none() && unary.is_none() && cast.is_err() && !matches!(word, "select" | "where") {
+        if binary.is_none() && unary.is_none() && cast.is_err() && !matches!(word, "select" | "where") {
             return Err(self.expected("a function"));
         }
         self.bump();
@@ -282,7 +282,7 @@ impl Cursor<'_> {
         } else {
             let (b, second) = self.next_operand()?;
             height = height.max(second);
-            match (extremum, conditions) {
+            match (binary, conditions) {
                 (Some(op), _) => Value::Binary(op, a, b),
                 (None, Some(conditions)) => Value::Select(conditions, a, b),
                 (None, None) => {

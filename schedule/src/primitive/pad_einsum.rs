@@ -38,7 +38,7 @@ use crate::{
 /// `{block}_unpad` for the block that writes it back. Conditions that always hold are left out. Move the copies with
 /// `compute_at` and the write-back with `reverse_compute_at`. Each subscript has to be an iterator alone, or, of an input, one that no padded iterator is in or
 /// that is known to run from zero on however far these run (a tile of rows, `i floordiv 128`), and a reduction over a padded iterator a sum of products that all have that
-/// iterator as a subscript. Pad before loops are split.
+/// iterator as a subscript, or such a one by which they end where it ends. Pad before loops are split.
 ///
 /// Copies in `reuse`, which an earlier step made for another block, are read in place of new ones where these would be the same: a factor that two
 /// products share.
@@ -90,7 +90,7 @@ impl Primitive for PadEinsum {
             let own = own_loop(&block, iter, &loops)?;
             if *factor > 1 {
                 state.expect_plain_loop(own)?;
-                einsum.expect_neutral(iter)?;
+                einsum.expect_neutral(iter, &|access| padded.ends(access, iter))?;
             }
         }
 
@@ -204,6 +204,18 @@ impl Padded {
             }
             _ => None,
         }
+    }
+
+    /// Whether an input ends where an iterator does: its copy has zeros in all tiles beyond.
+    fn ends(&self, access: &Access, iter: &Iter) -> bool {
+        let shape = &self.func.buffers[&access.buffer].shape;
+        access.indices.iter().zip(shape).any(|(index, size)| match index.kind() {
+            IndexKind::FloorDiv(a, b) if a.as_var() == Some(&iter.var) => {
+                let end = iter.extent.floor_div(b) + Index::int(1);
+                self.bounds.prove(&Less::new(size.clone(), end)) == Some(true)
+            }
+            _ => false,
+        })
     }
 
     fn rewrite(&self, func: &mut Func, einsum: &Einsum<'_>, loops: &[Loop]) {

@@ -41,8 +41,8 @@ use crate::{
 /// `tcgen05_pair_` products are of two blocks of a cluster together: a loop of two iterations over their rows is bound to `cluster.x`, columns are a multiple of
 /// 32, and copies and products have roles. Each block then copies and keeps half of the right factor.
 ///
-/// `tcgen05_scaled_` products have factors with a scale for each 32 elements of a row, in the scope `tensor`, and 128 or 256 columns; `tcgen05_cp` copies 32 x 16 scales from
-/// shared memory to there, those of 128 rows and four blocks of 32 elements.
+/// `tcgen05_scaled_` products have factors with a scale for each 32 elements of a row, or for each 16 or 8 bytes of two floats, in the scope `tensor`, and 128 or 256 columns; `tcgen05_cp` copies 32 x 16 scales from
+/// shared memory to there, those of 128 rows and four such blocks.
 ///
 /// With a `lanes_` intrinsic, `loop` runs over the rows of a tile and the one loop in it over its columns. They become
 /// `{loop}_lane`, bound to `threadIdx.x`, `{loop}_part`, unrolled, and `{loop}_elem`, vectorized over neighbours: each lane

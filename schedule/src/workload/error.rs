@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ir::DType;
+use ir::{BinaryOp, DType};
 
 use crate::ron_text::RonError;
 
@@ -129,8 +129,8 @@ pub enum Problem {
     /// An operator on a type that it does not compute on.
     #[error("`{op}` does not compute on {dtype}")]
     Operand { op: &'static str, dtype: DType },
-    /// A comparison of two numbers, whose type nothing says.
-    #[error("nothing says in which type these numbers are compared")]
+    /// An operation on two numbers whose type neither they nor its result say.
+    #[error("nothing says of which type these numbers are")]
     Untyped,
     /// A number that its type cannot hold.
     #[error("{number} is not a number of type {dtype}")]
@@ -290,6 +290,9 @@ impl WorkloadError {
             ),
             Problem::Types { left, .. } => Some(format!("write the type around one of them: `{left}(…)`")),
             Problem::NotFloat { .. } => Some("convert it first: `f32(…)`".to_owned()),
+            Problem::Operand { op, .. } if *op == BinaryOp::DotE2m1x2.as_str() => {
+                Some("it is for bytes that hold two floats each; convert first: `u8(…)`".to_owned())
+            }
             Problem::Operand { dtype, .. } if dtype.is_float() => {
                 Some("it is for integers; convert first: `i32(…)`".to_owned())
             }

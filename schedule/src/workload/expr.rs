@@ -121,9 +121,9 @@ pub(super) fn unary_of(word: &str) -> Option<UnaryOp> {
     UnaryOp::ALL.into_iter().find(|it| it.as_str() == word && *it != UnaryOp::Neg)
 }
 
-/// `min` and `max`.
+/// `min`, `max` and what else is called with two operands.
 pub(super) fn binary_of(word: &str) -> Option<BinaryOp> {
-    [BinaryOp::Min, BinaryOp::Max].into_iter().find(|it| it.as_str() == word)
+    BinaryOp::ALL.into_iter().find(|it| it.is_call() && it.as_str() == word)
 }
 
 impl Expr {

@@ -34,7 +34,7 @@ fn names_indices(form: &Form, expr: &Expr, elements: bool) -> Option<bool> {
         Node::Float(_) => None,
         Node::Neg(a) => names_indices(form, a, elements),
         Node::Op(_, ab) => all(&ab[..]),
-        Node::Call(name, args) => binary_of(name).and_then(|_| all(args)),
+        Node::Call(name, args) => binary_of(name).filter(|it| it.is_extremum()).and_then(|_| all(args)),
     }
 }
 

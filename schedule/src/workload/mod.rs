@@ -34,7 +34,7 @@
 //! * **Tensors** are inputs, outputs and temps, each in the order of the text. `stored: [1, 0]` says which dimension
 //!   stands where in memory, the slowest first; expressions go on saying `B[k, j]`.
 //! * **Stages** write one tensor each, for all axes of the target: `=`, or with axes that stand only on the right
-//!   `+=`, `*=`, `max=`, `min=`. Values have loads, numbers, `+ - * /`, of integers `& | ^ << >>`, `min`, `max`, `exp` and so on, conversions
+//!   `+=`, `*=`, `max=`, `min=`. Values have loads, numbers, `+ - * /`, of integers `& | ^ << >>`, `min`, `max`, `dot_e2m1x2`, `exp` and so on, conversions
 //!   `f32(x)` (of an index, too: `f32(n)`) and `select(0 <= i - 1 && i < n, X[i - 1], 0)`, which loads nothing where its conditions,
 //!   on indices, fail. `< <= > >= == !=` compare values, `&&` and `||` join what they say, and `where(X[i] > 0, X[i], Y[i])` chooses by it.
 //!   `where(j < length[i], X[i, j], 0)` compares indices where `length` is an input that says what its elements are below.

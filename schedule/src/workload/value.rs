@@ -94,8 +94,9 @@ impl Scope<'_> {
             Node::Op(_, ab) => ab.iter().find_map(|it| self.typed(it)),
             Node::Call(name, args) => match name.as_str() {
                 "select" | "where" => args[1..].iter().find_map(|it| self.typed(it)),
-                _ if unary_of(name).is_some() || binary_of(name).is_some() => {
-                    args.iter().find_map(|it| self.typed(it))
+                _ if unary_of(name).is_some() => args.iter().find_map(|it| self.typed(it)),
+                _ if let Some(op) = binary_of(name) => {
+                    args.iter().find_map(|it| self.typed(it)).map(|it| op.result(it))
                 }
                 _ => self.chosen.dtype_of(name),
             },
@@ -120,18 +121,25 @@ impl Scope<'_> {
         }
     }
 
+    /// An operation on two operands. Comparisons, and what else has a result of another type, compute in the type of the operands.
     fn binary(
         &self,
+        at: &Range<usize>,
         op: BinaryOp,
-        a: &Expr,
-        b: &Expr,
+        [a, b]: [&Expr; 2],
         want: DType,
         always: bool,
     ) -> Result<Value, WorkloadError> {
-        Ok(Value::binary(op, self.value(a, want, always)?, self.value(b, want, always)?))
+        let fail = |problem| Err(WorkloadError::new(problem, at.clone()));
+        let of = if op.keeps_type() { Some(want) } else { self.typed(a).or_else(|| self.typed(b)) };
+        match of {
+            None => fail(Problem::Untyped),
+            Some(dtype) if !op.takes(dtype) => fail(Problem::Operand { op: op.as_str(), dtype }),
+            Some(of) => Ok(Value::binary(op, self.value(a, of, always)?, self.value(b, of, always)?)),
+        }
     }
 
-    /// An infix operation. Comparisons compute in the type of their operands.
+    /// An infix operation.
     fn operation(
         &self,
         expr: &Expr,
@@ -140,19 +148,13 @@ impl Scope<'_> {
         want: DType,
         always: bool,
     ) -> Result<Value, WorkloadError> {
-        let fail = |problem| Err(WorkloadError::new(problem, expr.span.clone()));
         let Some((binary, swaps)) = op.on_values() else { return Err(not_a_value("an index", &expr.span)) };
         let [a, b] = if swaps { [&ab[1], &ab[0]] } else { [&ab[0], &ab[1]] };
         if op.compares() && compares_indices(self.form, ab) {
             let [a, b] = [a, b].map(|it| converted(&self.index(it, always)?, DType::I64, &it.span));
             return Ok(Value::binary(binary, a?, b?));
         }
-        let of = if op.compares() { self.typed(a).or_else(|| self.typed(b)) } else { Some(want) };
-        match of {
-            None => fail(Problem::Untyped),
-            Some(dtype) if !binary.takes(dtype) => fail(Problem::Operand { op: binary.as_str(), dtype }),
-            Some(of) => self.binary(binary, a, b, of, always),
-        }
+        self.binary(&expr.span, binary, [a, b], want, always)
     }
 
     /// The conditions that are on indices alone make what they guard conditional, as `select` does.
@@ -183,7 +185,9 @@ impl Scope<'_> {
                 Ok(Value::Select(less, Arc::new(a), Arc::new(b)))
             }
             ("where", args) if let Ok(args) = args.try_into() => self.choice(args, want, always),
-            (_, [a, b]) if let Some(op) = binary_of(name) => self.binary(op, a, b, want, always),
+            (_, [a, b]) if let Some(op) = binary_of(name) => {
+                self.binary(&expr.span, op, [a, b], want, always)
+            }
             (_, [a]) if let Some(op) = unary_of(name) => {
                 if !op.takes(want) {
                     let problem = Problem::NotFloat { function: op.as_str(), dtype: want };

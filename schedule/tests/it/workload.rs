@@ -149,6 +149,10 @@ fn choices_and_indices_that_are_none() {
         with("C[i, j] += acc(A[i, k] & B[k, j])"),
         with("C[i, j] += acc(A[i & 1, k]) * acc(B[k, j])"),
         with("C[i, j] += acc(A[i, k]) << acc(B[k, j])"),
+        with("C[i, j] += dot_e2m1x2(A[i, k], B[k, j])"),
+        with("C[i, j] += dot_e2m1x2(u8(A[i, k]))"),
+        with("C[i, j] += dot_e2m1x2(1, 2) * acc(A[i, k]) * acc(B[k, j])"),
+        with("C[i, j] += acc(A[i, dot_e2m1x2(k, k)]) * acc(B[k, j])"),
         ("\"A\": input(dtype: \"dtype\", ", "\"A\": input(dtype: \"dtype\", below: \"k\", "),
         ("\"C\": temp(dtype: \"acc\", ", "\"C\": temp(dtype: \"acc\", below: \"k\", "),
     ]));

@@ -330,7 +330,7 @@ pub(super) fn inputs(func: &Func, tail: &[&Block]) -> Option<Vec<Name>> {
         let reads = block.reads();
         let is_input = |it: &Name| func.buffers.get(it).is_some_and(|it| it.role == Role::Input);
         for access in reads.iter().filter(|it| is_input(&it.buffer)) {
-            if !access.indices.iter().all(is_iter) {
+            if !access.indices.iter().all(|it| is_iter(it) || it.as_int().is_some()) {
                 return None;
             }
             if !all.contains(&access.buffer) {

@@ -144,6 +144,9 @@ impl<'a> Printer<'a> {
         let is_bool = a.dtype(&|it| self.func.dtype_of(it)) == Some(DType::Bool);
         let is_whole = a.dtype(&|it| self.func.dtype_of(it)).is_some_and(|it| !it.is_float());
         let call = match op {
+            BinaryOp::DotE2m1x2 => {
+                return Err(self.unwritable(format!("TVM has no `{}`", op.as_str())));
+            }
             BinaryOp::Min => Some("min"),
             BinaryOp::Max => Some("max"),
             BinaryOp::And if is_bool => Some("And"),

@@ -1,9 +1,10 @@
 //! What deals with agents beside the threads: mbarriers, bulk copies, products.
 
 use ir::{
-    Arrival, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, Tcgen05,
+    Arrival, BinaryOp, BulkCopy, BulkKind, DType, Factor, Index, Instr, Name, Phase, Scope as Space, Tcgen05,
     TensorMap, ThreadAxis, Tile, Wgmma,
-    intrin::{self, Instruction},
+    intrin::{self, Instruction, ProductKind},
+    number,
 };
 
 use super::Compiler;
@@ -234,7 +235,7 @@ impl Compiler<'_> {
         let left = self.tile(left, kind.transposes)?.ok_or_else(error)?;
         let right = self.tile(right, kind.transposes)?.ok_or_else(error)?;
         let scales = match it.scales().filter(|_| kind.scaled.is_some()) {
-            Some([a, b]) => Some([self.scales(a)?, self.scales(b)?]),
+            Some([a, b]) => Some([self.scales(kind, a)?, self.scales(kind, b)?]),
             None => None,
         };
         let columns = right.extents[0];
@@ -257,12 +258,20 @@ impl Compiler<'_> {
             return Err(error());
         }
         let starts = it.starts.as_ref().map(|it| self.conditions(it)).transpose()?;
-        Ok(Tcgen05Code { sum, column, columns, blocks, left, right, scales, starts })
+        let multiply: fn(f64, f64) -> f64 = match kind.product() {
+            BinaryOp::DotE2m1x2 => number::dot_e2m1x2,
+            _ => |a, b| a * b,
+        };
+        Ok(Tcgen05Code { sum, column, columns, blocks, left, right, multiply, scales, starts })
     }
 
-    fn scales(&mut self, it: &Tile) -> Result<ScalesCode, VgpuError> {
+    fn scales(&mut self, kind: ProductKind, it: &Tile) -> Result<ScalesCode, VgpuError> {
         let Elements { buffer, index: column, .. } = self.columns(&it.first)?;
-        Ok(ScalesCode { buffer, column })
+        Ok(ScalesCode {
+            buffer,
+            column,
+            of_row: usize::try_from(kind.scales_of_row()).expect("a product reads a few of each row"),
+        })
     }
 
     /// A copy of scales to tensor memory.

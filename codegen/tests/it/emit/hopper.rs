@@ -115,9 +115,16 @@ fn machine_code() {
         assert_eq!(count("UTCHMMA"), 4, "{path}\n{sass}");
         assert_eq!([count("LDL"), count("STL")], [0; 2], "{path}\n{sass}");
     }
-    let Some(sass) = sass("vgpu/tcgen05_scaled_clean.tw") else { return };
-    let count = |word: &str| sass.lines().filter(|it| it.contains(word)).count();
-    assert_eq!([count("UTCQMMA"), count("UTCCP"), count("LDL"), count("STL")], [4, 2, 0, 0], "{sass}");
+    let of_four_bits = ["tcgen05_mxfp4_clean", "tcgen05_nvfp4_clean"].map(|it| (it, "UTCOMMA"));
+    for (path, product) in [("tcgen05_scaled_clean", "UTCQMMA")].into_iter().chain(of_four_bits) {
+        let Some(sass) = sass(&format!("vgpu/{path}.tw")) else { return };
+        let count = |word: &str| sass.lines().filter(|it| it.contains(word)).count();
+        assert_eq!(
+            [count(product), count("UTCCP"), count("LDL"), count("STL")],
+            [4, 2, 0, 0],
+            "{path}\n{sass}"
+        );
+    }
 }
 
 /// Without the passes for its target a kernel has no source.

@@ -1,7 +1,8 @@
 //! The kernels of `tests/vgpu` that multiply matrices by `wgmma`: their numbers, and what becomes of them if anything is taken out.
 //!
 //! `// product: m=200 n=100 k=160 a=k b=mn` says what a kernel computes: `C = A·B`, and which dimension of each factor is
-//! contiguous. With `scales=mx` each 32 elements of a row of a factor have a scale.
+//! contiguous. With `scales=mx` each 32 elements of a row of a factor have a scale, and with
+//! `scales=nvfp4` each 8 bytes, of two floats each, and with `scales=mxfp4` each 16.
 
 mod mutants;
 pub(crate) mod subject;

@@ -34,28 +34,43 @@ impl Subject {
         let module = ir::text::parse_module(&text).unwrap_or_else(|err| panic!("{}: {err}", path.display()));
         // Small numbers, which all types hold and all sums are exact of.
         let number = |seed: usize, it: usize| (((it + seed) * 2_654_435_761) >> 7) % 7;
-        let matrix =
-            |seed: usize, len: usize| (0..len).map(|it| number(seed, it) as f64 - 3.0).collect::<Vec<_>>();
+        let form = words.get("scales").copied();
+        // Floats of four bits, two in each byte: of any bits.
+        let has_pairs = matches!(form, Some("nvfp4" | "mxfp4"));
+        let element = |seed: usize, it: usize| {
+            if has_pairs {
+                (((it + seed) * 2_654_435_761) >> 9) as f64 % 256.0
+            } else {
+                number(seed, it) as f64 - 3.0
+            }
+        };
+        let matrix = |seed: usize, len: usize| (0..len).map(|it| element(seed, it)).collect::<Vec<_>>();
         let (a, b) = (matrix(1, m * k), matrix(5, n * k));
         let at = |major: &str, mn: usize, extent: usize, depth: usize| match major {
             "k" => mn * k + depth,
             _ => depth * extent + mn,
         };
         // Tiles of 128 rows and four scales of each, 32 x 16 (OCP Microscaling Formats; cuBLAS, *1D block scaling factors layout*).
-        let tiles = |rows: usize| rows.div_ceil(128) * k.div_ceil(128) * 512;
+        let depth_of_tile = match form {
+            Some("nvfp4") => 32,
+            Some("mxfp4") => 64,
+            _ => 128,
+        };
+        let tiles = |rows: usize| rows.div_ceil(128) * k.div_ceil(depth_of_tile) * 512;
         let scales = |seed: usize, rows: usize| -> Vec<f64> {
-            let count = if words.contains_key("scales") { tiles(rows) } else { 0 };
+            let count = if form.is_some() { tiles(rows) } else { 0 };
             (0..count).map(|it| [0.5, 1.0, 2.0][number(seed, it) % 3]).collect()
         };
         let (sa, sb) = (scales(2, m), scales(6, n));
         let scale = |all: &[f64], row: usize, depth: usize| {
-            let tile = row / 128 * k.div_ceil(128) + depth / 128;
-            let place = tile * 512 + row % 32 * 16 + row / 32 % 4 * 4 + depth / 32 % 4;
+            let tile = row / 128 * k.div_ceil(depth_of_tile) + depth / depth_of_tile;
+            let place = tile * 512 + row % 32 * 16 + row / 32 % 4 * 4 + depth / (depth_of_tile / 4) % 4;
             all.get(place).copied().unwrap_or(1.0)
         };
         let element = |i: usize, j: usize| {
             let term = |it: usize| {
-                let factors = a[at(words["a"], i, m, it)] * b[at(words["b"], j, n, it)];
+                let (a, b) = (a[at(words["a"], i, m, it)], b[at(words["b"], j, n, it)]);
+                let factors = if has_pairs { ir::number::dot_e2m1x2(a, b) } else { a * b };
                 factors * scale(&sa, i, it) * scale(&sb, j, it)
             };
             (0..k).map(term).sum()

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, ops::Range};
 
-use ir::{DType, Role, UnaryOp};
+use ir::{BinaryOp, DType, Role, UnaryOp};
 
 use super::{Checker, MAX_STAGES};
 use crate::workload::{
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
                 }
             }
             Node::Access(..) => refuse("an element of a tensor"),
-            Node::Call(name, args) if binary_of(name).is_some() => {
+            Node::Call(name, args) if binary_of(name).is_some_and(BinaryOp::is_extremum) => {
                 arity(expr, name, args, 2)?;
                 args.iter().try_for_each(|it| self.index(it, axes))
             }
@@ -229,8 +229,10 @@ impl<'a> Checker<'a> {
             }
         } else {
             let types = self.form.types.keys().map(String::as_str).chain(DType::ALL.map(DType::as_str));
+            let calls = BinaryOp::ALL.into_iter().filter(|it| it.is_call());
+            let of_two: Vec<&str> = calls.map(BinaryOp::as_str).collect();
             let functions =
-                UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(["min", "max", "select", "where"]);
+                UnaryOp::ALL.map(UnaryOp::as_str).into_iter().chain(of_two).chain(["select", "where"]);
             let span = expr.span.start..expr.span.start + name.len().min(expr.span.len());
             return Err(unknown("function or type", name, span, functions.chain(types)));
         }

@@ -3,7 +3,7 @@
 use ir::{
     Access, Block, Group, Index, Instr, Major, Matrix, Mechanism, Scope, Stmt, Storage, Tcgen05, TensorOp,
     Tile,
-    intrin::{Intrinsic, Matched, Operand},
+    intrin::{Instruction, Intrinsic, Matched, Operand},
 };
 
 use crate::lower::{LowerError, analysis::pairs};
@@ -45,7 +45,7 @@ impl Tensors<'_> {
         Ok(Tensors::waited_for(block, found, kind, None, product))
     }
 
-    /// The scales of a factor in tensor memory: of 32 elements of each of its rows.
+    /// The scales of a factor in tensor memory: one of each of its rows of the four that are copied together, the first or last two, or all four.
     fn scales(
         &self,
         intrinsic: &'static Intrinsic,
@@ -56,10 +56,20 @@ impl Tensors<'_> {
         let tile = self.scale_tile(intrinsic, operand, block, at)?;
         let last = tile.first.indices.len() - 1;
         let number = &tile.first.indices[last];
-        if let (Some(0..), Some(..=3)) = at.bounds.interval(number) {
+        let Instruction::Tcgen05(kind) = intrinsic.instruction else { unreachable!("it is a product") };
+        let (most, count) = (SCALES_OF_ROW - kind.scales_of_row(), kind.scales_of_row());
+        if let (Some(0..), Some(last)) = at.bounds.interval(number)
+            && last <= most
+            && at.bounds.divides(count, number)
+        {
             return Ok(tile);
         }
-        let why = format!("its scale `{number}` of each row is none of the four that are copied together");
+        let why = match count {
+            1 => format!("its scale `{number}` of each row is none of the four that are copied together"),
+            _ => format!(
+                "its {count} scales from `{number}` on of each row are not those that are copied together"
+            ),
+        };
         Err(refused_scales(intrinsic, operand, block, why))
     }
 
@@ -175,6 +185,7 @@ const WHOLE: &str = "let one product have all columns that are copied at a time:
 
 /// The scales of a row of 32 that are copied together, of a byte each: four of each of four rows of a factor.
 const SCALE_BYTES: i64 = 16;
+const SCALES_OF_ROW: i64 = 4;
 
 fn refused_scales(
     intrinsic: &'static Intrinsic,
@@ -187,7 +198,7 @@ fn refused_scales(
 }
 
 /// How scales lie.
-const SCALES: &str = "let the workload have scales as cuBLAS has them, [rows / 128, k / 128, 32, 16], the scale of row `i` and block `b` at \
+const SCALES: &str = "let the workload have scales as cuBLAS has them, tiles of [rows / 128, blocks / 4, 32, 16], the scale of row `i` and block `b` at \
                       [i floordiv 128, b floordiv 4, i mod 32, i floordiv 32 mod 4 * 4 + b mod 4], and copy whole tiles of the last two dimensions";
 
 /// Where a tile of tensor memory begins: in the last two dimensions of its buffer, at a multiple of 128 rows.
