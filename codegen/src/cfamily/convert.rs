@@ -7,6 +7,7 @@ use super::{
     helper::{Helper, converts_in_lanes},
     types,
     value::is_plain_cast,
+    words,
 };
 
 impl Printer<'_> {
@@ -29,8 +30,30 @@ impl Printer<'_> {
                 return format!("{head}{body}}}\n");
             }
         }
+        if let Some(words) = self.words_of_bytes(to, from, lanes) {
+            let body = words::halves_of_bytes(from, &target, words, 0);
+            return format!("TW_INLINE {target} {name}(const {source} &a) {{{body}}}\n");
+        }
         let result = self.cast_text(to, from, 1, &self.lane("a"));
         self.lanewise(&name, (to, lanes), &[("a", &source)], &result)
+    }
+
+    /// How many words so many bytes fill that become halves.
+    pub(super) fn words_of_bytes(&self, to: DType, from: DType, lanes: u32) -> Option<usize> {
+        words::words(self.dialect, from, lanes).filter(|_| to == DType::F16 && from.bytes() == 1)
+    }
+
+    /// The definition of a conversion that takes a number away, too.
+    pub(super) fn define_halves_less(
+        &mut self,
+        name: &str,
+        (from, lanes): (DType, u32),
+        less: u32,
+    ) -> String {
+        let [target, source] = [DType::F16, from].map(|it| self.require(Helper::Type(it, lanes)));
+        let words = self.words_of_bytes(DType::F16, from, lanes).unwrap_or_default();
+        let body = words::halves_of_bytes(from, &target, words, less);
+        format!("TW_INLINE {target} {name}(const {source} &a) {{{body}}}\n")
     }
 
     fn scalar_cast(&mut self, to: DType, from: DType) -> String {

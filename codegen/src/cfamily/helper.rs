@@ -12,6 +12,7 @@ use super::{
     value::has_relation,
     value::is_plain_cast,
     wgmma::Product,
+    words,
 };
 
 /// Something that the emitted source may need a definition of.
@@ -25,6 +26,10 @@ pub(super) enum Helper {
     Unary(UnaryOp, DType, u32),
     /// An operation on two operands.
     Binary(BinaryOp, DType, u32),
+    /// A shift of all lanes by one number.
+    ShiftAll(BinaryOp, DType, u32),
+    /// Bytes as f16, less a number.
+    HalvesLess(DType, u32, u32),
     /// In each lane one of two values, by a third.
     Where(DType, u32),
     /// A conversion.
@@ -100,6 +105,10 @@ impl Printer<'_> {
                 _ if self.has_operator(op, dtype, lanes) => format!("operator{}", op.as_str()),
                 _ => format!("tw_{}_{}", op.word(), suffix(dtype, lanes)),
             },
+            Helper::ShiftAll(op, dtype, lanes) => format!("tw_{}_all_{}", op.word(), suffix(dtype, lanes)),
+            Helper::HalvesLess(from, lanes, less) => {
+                format!("tw_{}_of_{}_less_{less}", suffix(DType::F16, lanes), suffix(from, lanes))
+            }
             Helper::Where(dtype, lanes) => format!("tw_where_{}", suffix(dtype, lanes)),
             Helper::Cast { to, from, lanes } => {
                 format!("tw_{}_of_{}", suffix(to, lanes), suffix(from, lanes))
@@ -140,6 +149,13 @@ impl Printer<'_> {
             Helper::Splat(dtype, lanes) => self.define_splat(dtype, lanes),
             Helper::Unary(op, dtype, lanes) => self.define_unary(op, dtype, lanes),
             Helper::Binary(op, dtype, lanes) => self.define_binary(op, dtype, lanes),
+            Helper::ShiftAll(op, dtype, lanes) => {
+                let (name, of) = (self.helper_name(helper), self.require(Helper::Type(dtype, lanes)));
+                words::define_shift(&name, op, (dtype, &of), dtype.bytes() * lanes as usize / 4)
+            }
+            Helper::HalvesLess(from, lanes, less) => {
+                self.define_halves_less(&self.helper_name(helper), (from, lanes), less)
+            }
             Helper::Where(dtype, lanes) => self.define_where(dtype, lanes),
             Helper::Cast { to, from, lanes } => self.define_cast(to, from, lanes),
             Helper::FloorDiv(wide) => self.define_index(helper, wide, "a / b - (a % b < 0)"),
@@ -233,6 +249,9 @@ impl Printer<'_> {
         let to = self.require(Helper::Type(op.result(dtype), lanes));
         if op == BinaryOp::DotE2m1x2 && lanes == 1 {
             return integer::define_dot_e2m1x2(&name, &of, &to);
+        }
+        if let Some(words) = words::words(self.dialect, dtype, lanes).filter(|_| op.is_bitwise()) {
+            return words::define_bits(&name, op, &of, words);
         }
         let blended = op.is_extremum() && matches!(dtype, DType::F32 | DType::F64);
         if lanes > 1 && self.dialect.is_c() && blended {

@@ -34,6 +34,7 @@ mod types;
 mod value;
 mod warp_reduce;
 mod wgmma;
+mod words;
 
 pub(crate) use frame::memory;
 pub use names::symbol;

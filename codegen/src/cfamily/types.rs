@@ -2,7 +2,7 @@
 
 use ir::DType;
 
-use super::Dialect;
+use super::{Dialect, words};
 
 /// The C type that an element is stored and computed in, or the name of the wrapper type that emulates it.
 pub(super) fn scalar(dialect: Dialect, dtype: DType) -> &'static str {
@@ -79,6 +79,10 @@ pub(super) fn define_vector(dialect: Dialect, dtype: DType, lanes: u32) -> Strin
         let align = dtype.bytes();
         format!(
             "typedef {element} {name} __attribute__((vector_size({bytes}), aligned({align}), may_alias));\n"
+        )
+    } else if let Some(words) = words::words(dialect, dtype, lanes) {
+        format!(
+            "struct __align__({bytes}) {name} {{ union {{ {element} at[{lanes}]; unsigned int words[{words}]; }}; }};\n"
         )
     } else {
         format!("struct __align__({bytes}) {name} {{ {element} at[{lanes}]; }};\n")

@@ -1,8 +1,10 @@
 //! Values: machine arithmetic, in the order in which the program writes it.
 
+use std::sync::Arc;
+
 use ir::{Access, BinaryOp, DType, UnaryOp, Value};
 
-use super::{Printer, helper::Helper, names::identifier, types};
+use super::{Printer, helper::Helper, names::identifier, types, words};
 
 /// How tightly the outermost operator of an expression binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +116,9 @@ impl Printer<'_> {
             let [a, b] = [a, b].map(|it| self.value_binding(it, lanes, Binds::Sum));
             return (format!("{a} {} {b}", op.as_str()), binds);
         }
+        if let Some((helper, bytes)) = self.halves_less(op, (a, b), lanes) {
+            return (format!("{}({})", self.require(helper), self.value(bytes, lanes)), Binds::Atom);
+        }
         let infix = op.is_arithmetic() && self.is_native(dtype, lanes);
         if infix || self.has_operator(op, dtype, lanes) {
             if !infix {
@@ -124,6 +129,10 @@ impl Printer<'_> {
             let (a, b) = (self.value_binding(a, lanes, binds), self.value_binding(b, lanes, right));
             return (format!("{a} {} {b}", op.as_str()), binds);
         }
+        if lanes_of(b) == 1 && words::shifts(self.dialect, op, dtype, lanes) {
+            let name = self.require(Helper::ShiftAll(op, dtype, lanes));
+            return (format!("{name}({}, {})", self.value(a, lanes), self.value(b, 1)), Binds::Atom);
+        }
         let name = self.require(Helper::Binary(op, dtype, lanes));
         (format!("{name}({}, {})", self.value(a, lanes), self.value(b, lanes)), Binds::Atom)
     }
@@ -133,12 +142,41 @@ impl Printer<'_> {
         if from == to {
             return self.value_at(a, lanes);
         }
+        if let Some(factors) = self.half_product(to, a) {
+            let [a, b] = factors.map(|it| Value::Cast(DType::F16, it));
+            return self.binary(BinaryOp::Mul, (&a, &b), DType::F16, lanes);
+        }
         if lanes == 1 && is_plain_cast(from, to) {
             let name = types::scalar(self.dialect, to);
             return (format!("({name}){}", self.value_binding(a, 1, Binds::Atom)), Binds::Unary);
         }
         let name = self.require(Helper::Cast { to, from, lanes });
         (format!("{name}({})", self.value(a, lanes)), Binds::Atom)
+    }
+
+    /// The conversion of bytes to halves that takes away what an operation takes from the halves.
+    fn halves_less<'v>(
+        &self,
+        op: BinaryOp,
+        (a, b): (&'v Value, &Value),
+        lanes: u32,
+    ) -> Option<(Helper, &'v Value)> {
+        let (BinaryOp::Sub, Value::Cast(to, bytes), Value::Const(number)) = (op, a, b) else { return None };
+        let from = self.dtype(bytes);
+        self.words_of_bytes(*to, from, lanes)?;
+        Some((Helper::HalvesLess(from, lanes, words::less(number.to_f64())?), bytes))
+    }
+
+    /// The factors of a product in f32 that becomes f16, where both are halves or bytes: the product is exact in f32, so that halves multiplied by each
+    /// other, which the GPU does two at a time, are rounded as it is.
+    fn half_product(&self, to: DType, value: &Value) -> Option<[Arc<Value>; 2]> {
+        let Value::Binary(BinaryOp::Mul, a, b) = value else { return None };
+        let factor = |it: &Value| match it {
+            Value::Cast(DType::F32, it) => Some(it.clone()).filter(|it| is_half_exactly(self.dtype(it))),
+            _ => None,
+        };
+        let (a, b) = (factor(a)?, factor(b)?);
+        (to == DType::F16 && !self.dialect.is_c()).then_some([a, b])
     }
 
     /// The element, or the adjacent elements, of an access.
@@ -175,6 +213,11 @@ impl Printer<'_> {
 /// Whether the languages compare elements of the type, or combine their bits, as the program means it. Lanes are compared one by one.
 pub(super) fn has_relation(op: BinaryOp, dtype: DType, lanes: u32) -> bool {
     lanes == 1 && !types::is_emulated(dtype) && (op.is_comparison() || op.is_bitwise())
+}
+
+/// Whether every number of the type is one of f16.
+fn is_half_exactly(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::I8 | DType::U8)
 }
 
 /// Whether a cast in parentheses rounds, wraps and saturates as the program means it.

@@ -1,7 +1,7 @@
 //! Products of a matrix and a few vectors on a GPU: each element of the matrix is read once and used a few times, so that all is about reading it.
 //! The matrix may be stored otherwise, in few bits and with scales: a stage ahead then says what it is, and becomes part of the product.
 
-use ir::{DType, Func, Index, Name, Role, Target};
+use ir::{DType, Func, Index, IndexKind, Name, Role, Target};
 
 use super::{
     Draft, Request,
@@ -21,27 +21,29 @@ const WIDE: [i64; 2] = [2, 4];
 const STORED: [i64; 2] = [0, 8];
 
 /// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
-const VECTOR: i64 = 16;
-const IN_FLIGHT: i64 = 4;
+pub(super) const VECTOR: i64 = 16;
+pub(super) const IN_FLIGHT: i64 = 4;
 const WARP: i64 = 32;
 const MOST: i64 = 256;
 const THREADS: i64 = 128;
 
 /// A matrix and a few vectors.
-struct Gemv {
-    product: Product,
+pub(super) struct Gemv {
+    pub(super) product: Product,
     /// The dimension of the results along which the matrix is, and the other one: 0 are rows.
-    many: usize,
-    few: usize,
+    pub(super) many: usize,
+    pub(super) few: usize,
     /// What is loaded for each row of the matrix, with how many elements lie along the row: the matrix itself, or what a stage makes it of.
-    stored: Vec<Stored>,
+    pub(super) stored: Vec<Stored>,
 }
 
 /// An input that lies along the sum.
-struct Stored {
-    buffer: Name,
+pub(super) struct Stored {
+    pub(super) buffer: Name,
     dtype: DType,
     row: i64,
+    /// How many elements of the matrix beside each other an element is for, where that is known.
+    pub(super) shared_by: Option<i64>,
 }
 
 /// By rows of the matrix where it lies along the sum, else by columns.
@@ -52,8 +54,10 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Some(found) = Product::find(request.func).and_then(|it| Gemv::of(request.func, it)) else {
         return vec![];
     };
-    let draft = if found.matrix().is_k_last { found.by_rows(request) } else { found.by_columns(request) };
-    vec![draft]
+    if !found.matrix().is_k_last {
+        return vec![found.by_columns(request)];
+    }
+    vec![found.by_made_rows(request).unwrap_or_else(|| found.by_rows(request))]
 }
 
 impl Gemv {
@@ -72,27 +76,30 @@ impl Gemv {
         };
         let matrix = [&product.a, &product.b][many];
         let stored = match &product.lead[..] {
-            [] => vec![Stored { buffer: matrix.buffer.clone(), dtype: matrix.dtype, row: matrix.row }],
+            [] => {
+                let (buffer, dtype, row) = (matrix.buffer.clone(), matrix.dtype, matrix.row);
+                vec![Stored { buffer, dtype, row, shared_by: Some(1) }]
+            }
             [stage] => stored(func, stage, matrix)?,
             _ => return None,
         };
         product.batch.is_none().then_some(Gemv { product, many, few, stored })
     }
 
-    fn axis(&self, dimension: usize) -> &Axis {
+    pub(super) fn axis(&self, dimension: usize) -> &Axis {
         [&self.product.i, &self.product.j][dimension]
     }
 
-    fn matrix(&self) -> &Factor {
+    pub(super) fn matrix(&self) -> &Factor {
         [&self.product.a, &self.product.b][self.many]
     }
 
-    fn vectors(&self) -> &Factor {
+    pub(super) fn vectors(&self) -> &Factor {
         [&self.product.a, &self.product.b][self.few]
     }
 
     /// The loops of the block that writes the output.
-    fn loops(&self) -> [&str; 2] {
+    pub(super) fn loops(&self) -> [&str; 2] {
         match self.product.tail.last() {
             None => [0, 1].map(|it| self.axis(it).loop_name.as_str()),
             Some(_) => self.product.out_loops.each_ref().map(String::as_str),
@@ -109,7 +116,7 @@ impl Gemv {
     }
 
     /// How many terms of a sum a thread has at once: as the widest load has of the matrix, or of the vectors where the matrix is stored in fewer bits.
-    fn width(&self) -> i64 {
+    pub(super) fn width(&self) -> i64 {
         let (matrix, vectors, sum) = (self.matrix(), self.vectors(), self.product.k.extent);
         if self.product.lead.is_empty() {
             return vector(matrix.row, matrix.dtype, VECTOR);
@@ -217,7 +224,7 @@ impl Gemv {
     }
 
     /// The buffer of the sums.
-    fn sums(&self, request: &Request<'_>) -> String {
+    pub(super) fn sums(&self, request: &Request<'_>) -> String {
         let block = request.func.find_block(&self.product.block);
         let place = block.and_then(|it| it.writes().first().map(|it| it.buffer.to_string()));
         place.expect("the product is a block that writes its sums")
@@ -226,9 +233,17 @@ impl Gemv {
 
 impl Stored {
     /// The elements that `width` terms of a sum of such a length need, if these are whole ones that one load can have; else one at a time.
-    fn vector(&self, width: i64, sum: i64) -> i64 {
+    pub(super) fn vector(&self, width: i64, sum: i64) -> i64 {
         let (all, most) = (self.row.saturating_mul(width), VECTOR / self.dtype.bytes_i64());
         if all % sum == 0 && all / sum <= most { all / sum } else { 1 }
+    }
+}
+
+/// How many elements beside each other have the same subscript.
+fn shared_by(index: &Index, along: &Name) -> Option<i64> {
+    match index.kind() {
+        IndexKind::FloorDiv(a, b) if a.as_var() == Some(along) => b.as_int(),
+        _ => (index.as_var() == Some(along)).then_some(1),
     }
 }
 
@@ -236,7 +251,7 @@ impl Stored {
 fn stored(func: &Func, stage: &Name, matrix: &Factor) -> Option<Vec<Stored>> {
     let block = func.find_block(stage)?;
     let is_made = block.writes().iter().any(|it| it.buffer == matrix.buffer);
-    let [row, _] = block.iters.as_slice() else { return None };
+    let [row, along] = block.iters.as_slice() else { return None };
     let input = |it: &ir::Access| {
         let buffer = func.buffers.get(&it.buffer)?;
         let is_row = it.indices.len() == 2 && it.indices.first() == Some(&Index::var(&row.var));
@@ -245,6 +260,7 @@ fn stored(func: &Func, stage: &Name, matrix: &Factor) -> Option<Vec<Stored>> {
             buffer: it.buffer.clone(),
             dtype: buffer.dtype,
             row: length,
+            shared_by: shared_by(&it.indices[1], &along.var),
         })
     };
     let all = block.reads().into_iter().map(input).collect::<Option<Vec<_>>>()?;
