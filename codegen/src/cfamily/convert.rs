@@ -51,8 +51,7 @@ impl Printer<'_> {
         less: u32,
     ) -> String {
         let [target, source] = [DType::F16, from].map(|it| self.require(Helper::Type(it, lanes)));
-        let words = self.words_of_bytes(DType::F16, from, lanes).unwrap_or_default();
-        let body = words::halves_of_bytes(from, &target, words, less);
+        let body = words::halves_of_bytes(from, &target, lanes as usize / 4, less);
         format!("TW_INLINE {target} {name}(const {source} &a) {{{body}}}\n")
     }
 
