@@ -135,6 +135,8 @@ pub enum Feature {
     Wgmma,
     /// `tcgen05.mma`: products that one thread starts, with tensor memory.
     Tcgen05,
+    /// `tcgen05.mma` with `.kind::i8`, which is in code for one architecture alone.
+    Tcgen05I8,
     /// `clusterlaunchcontrol`: blocks take over others that have not begun.
     ClusterLaunchControl,
     /// Code for one architecture alone, with the suffix `a`.
@@ -190,8 +192,12 @@ impl Arch {
 
     /// Whether code for it may have an instruction: some are only in code with a suffix.
     pub fn has(&self, feature: Feature) -> bool {
-        let needs_suffix = matches!(feature, Feature::Wgmma | Feature::Tcgen05);
-        self.caps().features.has(feature) && (!needs_suffix || self.suffix.is_some())
+        let has_suffix = match feature {
+            Feature::Wgmma | Feature::Tcgen05 => self.suffix.is_some(),
+            Feature::Tcgen05I8 => self.suffix == Some('a'),
+            _ => true,
+        };
+        self.caps().features.has(feature) && has_suffix
     }
 }
 
@@ -225,6 +231,23 @@ impl Feature {
     /// The first architecture that has it, as its compute capability times ten. Later ones need not have it.
     pub fn least_sm(self) -> u32 {
         TABLE.iter().find(|it| it.features.has(self)).expect("some architecture has each feature").sm
+    }
+
+    /// The targets that have it, in words: `sm_80 or later`, or `sm_100a or sm_110a` where later ones do not, or only in code with a suffix.
+    pub fn targets(self) -> String {
+        let least = self.least_sm();
+        let of = |suffix| -> Vec<String> {
+            let all = TABLE.iter().map(|it| Arch { sm: it.sm, suffix });
+            all.filter(|it| it.has(self)).map(|it| it.to_string()).collect()
+        };
+        let found = [None, Some('a')].into_iter().map(of).find(|it| !it.is_empty()).unwrap_or_default();
+        if found.len() == TABLE.iter().filter(|it| it.sm >= least).count() {
+            return format!("sm_{least} or later");
+        }
+        match found.split_last() {
+            Some((end, others)) if !others.is_empty() => format!("{} or {end}", others.join(", ")),
+            _ => found.concat(),
+        }
     }
 }
 

@@ -35,13 +35,14 @@ impl TensorProduct {
         format!("tw_{of}{}", layouts(self.transposed))
     }
 
-    /// The instruction descriptor of a dense product without negation, whose sum is in f32 (PTX ISA, *Instruction descriptor*). Where factors
+    /// The instruction descriptor of a dense product without negation, whose sum is in f32 or i32 (PTX ISA, *Instruction descriptor*). Where factors
     /// have scales, these are of a type that it says, ue4m3 if not ue8m0, and which of them is meant comes in addition.
-    fn descriptor(self, format: u32, scales: Option<DType>) -> u32 {
-        let types = match scales {
-            None => SUM_IS_F32,
-            Some(DType::F8e8m0) => SCALES_ARE_UE8M0,
-            Some(_) => 0,
+    fn descriptor(self, format: u32, sum: DType, scales: Option<DType>) -> u32 {
+        let types = match (scales, sum) {
+            (None, DType::I32) => SUM_IS_I32,
+            (None, _) => SUM_IS_F32,
+            (Some(DType::F8e8m0), _) => SCALES_ARE_UE8M0,
+            (Some(_), _) => 0,
         };
         let [left, right] = self.transposed.map(u32::from);
         let columns = u32::try_from(self.columns / 8).expect("a product has at most 256 columns");
@@ -243,8 +244,9 @@ pub(super) fn define_product(product: TensorProduct) -> String {
     let Some(intrinsic) = ir::intrin::find(product.intrinsic) else { return String::new() };
     let Instruction::Tcgen05(kind) = intrinsic.instruction else { return String::new() };
     // The scales of the left factor stand behind it.
-    let scales = kind.scaled.and_then(|_| intrin::operand_types(intrinsic).get(2).copied());
-    let descriptor = product.descriptor(kind.format, scales);
+    let types = intrin::operand_types(intrinsic);
+    let scales = kind.scaled.and_then(|_| types.get(2).copied());
+    let descriptor = product.descriptor(kind.format, types[0], scales);
     if kind.scaled.is_some() {
         return define_scaled(product, kind, descriptor);
     }
@@ -281,6 +283,7 @@ fn define_scaled(product: TensorProduct, kind: ProductKind, descriptor: u32) -> 
 const SCALES_OF_COLUMN: i64 = 4;
 /// Bits of instruction descriptors.
 const SUM_IS_F32: u32 = 1 << 4;
+const SUM_IS_I32: u32 = 2 << 4;
 const SCALES_ARE_UE8M0: u32 = 1 << 23;
 
 /// The number of a swizzle in a descriptor of a factor.

@@ -85,6 +85,7 @@ fn needs(it: &Instr) -> Option<Feature> {
         (Some(Group::CpAsync), _) => Some(Feature::CpAsync),
         (Some(Group::Bulk), _) => Some(Feature::Tma),
         (Some(Group::Wgmma), _) => Some(Feature::Wgmma),
+        (Some(Group::Tcgen05), Instr::Tcgen05(it)) => Some(it.intrinsic.needs),
         (Some(Group::Tcgen05), _) => Some(Feature::Tcgen05),
         // The copy engine tells the other block of a pair where the tensor core multiplies for both.
         (None, Instr::Bulk(BulkCopy { kind: BulkKind::Load { at_first: true, .. }, .. })) => {
@@ -104,6 +105,7 @@ const fn family(it: Feature) -> &'static str {
         Feature::Tma => " (TMA)",
         Feature::Wgmma => " (wgmma)",
         Feature::Tcgen05 => " (tcgen05)",
+        Feature::Tcgen05I8 => " (tcgen05 with factors of i8)",
         Feature::ClusterLaunchControl => " (cluster launch control)",
         Feature::Clusters => " (clusters)",
         _ => "",

@@ -111,8 +111,8 @@ pub enum LowerError {
         if *lanes == intrin::WARP { "warp" } else { "warpgroup" }
     )]
     LaneCount { kernel: Name, threads: Index, intrinsic: &'static str, lanes: i64 },
-    #[error("block `{block}` uses `{intrinsic}`, which needs sm_{least} or later, and the target is {arch}")]
-    IntrinsicArch { block: Name, intrinsic: &'static str, least: u32, arch: Arch },
+    #[error("block `{block}` uses `{intrinsic}`, which needs {needed}, and the target is {arch}")]
+    IntrinsicArch { block: Name, intrinsic: &'static str, needed: String, arch: Arch },
     #[error(
         "`{intrinsic}` in block `{block}` reads rows of 16 bytes from `{buffer}`, and they do not all lie in one piece, aligned to 16 bytes"
     )]

@@ -161,7 +161,8 @@ const SM_100: Caps = Caps {
 };
 
 /// Blackwell: B300.
-const SM_103: Caps = Caps { sm: 103, usual_units: 160, barriers_per_sm: Some(32), ..SM_100 };
+const SM_103: Caps =
+    Caps { sm: 103, usual_units: 160, barriers_per_sm: Some(32), features: BLACKWELL_ULTRA, ..SM_100 };
 
 /// Blackwell: Jetson Thor. No clusters larger than portable ones and no rates are documented.
 const SM_110: Caps = Caps {
@@ -220,5 +221,7 @@ const CLUSTERED: Features = ADA.with(&[
     Feature::ArchCode,
 ]);
 const HOPPER: Features = CLUSTERED.with(&[Feature::Wgmma]);
-const BLACKWELL: Features = BLACKWELL_GRAPHICS.with(&[Feature::Tcgen05]);
+/// Without products of i8 (PTX ISA, *tcgen05.mma*, target notes of `.kind::i8`).
+const BLACKWELL_ULTRA: Features = BLACKWELL_GRAPHICS.with(&[Feature::Tcgen05]);
+const BLACKWELL: Features = BLACKWELL_ULTRA.with(&[Feature::Tcgen05I8]);
 const BLACKWELL_GRAPHICS: Features = CLUSTERED.with(&[Feature::FamilyCode, Feature::ClusterLaunchControl]);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Arch, Caps, Feature, TABLE};
 
-const FEATURES: [Feature; 18] = [
+const FEATURES: [Feature; 19] = [
     Feature::Ldmatrix,
     Feature::MmaF16,
     Feature::MmaBf16,
@@ -20,6 +20,7 @@ const FEATURES: [Feature; 18] = [
     Feature::Tma,
     Feature::Wgmma,
     Feature::Tcgen05,
+    Feature::Tcgen05I8,
     Feature::ClusterLaunchControl,
     Feature::ArchCode,
     Feature::FamilyCode,
@@ -99,27 +100,39 @@ fn every_architecture_is_like_the_newest_before_it() {
 fn first_architectures_of_features() {
     let least = FEATURES.map(|it| format!("{it:?} {}", it.least_sm())).join(", ");
     let expected = "Ldmatrix 75, MmaF16 80, MmaBf16 80, MmaTf32 80, MmaI8 80, MmaF8 89, ConvertBf16 80, CpAsync 80, \
-                    Mbarrier 80, VectorAdd 90, Stmatrix 90, Clusters 90, Tma 90, Wgmma 90, Tcgen05 100, ClusterLaunchControl 100, ArchCode 90, \
+                    Mbarrier 80, VectorAdd 90, Stmatrix 90, Clusters 90, Tma 90, Wgmma 90, Tcgen05 100, Tcgen05I8 100, ClusterLaunchControl 100, ArchCode 90, \
                     FamilyCode 100";
     assert_eq!(least, expected);
 }
 
 #[test]
+fn features_name_their_targets() {
+    let of = [Feature::CpAsync, Feature::Wgmma, Feature::Tcgen05, Feature::Tcgen05I8, Feature::FamilyCode];
+    let expected =
+        ["sm_80 or later", "sm_90a", "sm_100a, sm_103a or sm_110a", "sm_100a or sm_110a", "sm_100 or later"];
+    assert_eq!(of.map(Feature::targets), expected);
+}
+
+#[test]
 fn some_instructions_need_a_suffix() {
     let has = |text: &str| {
-        let of = [Feature::Wgmma, Feature::Tcgen05, Feature::Tma, Feature::CpAsync];
+        let of = [Feature::Wgmma, Feature::Tcgen05, Feature::Tcgen05I8, Feature::Tma, Feature::CpAsync];
         of.map(|it| u8::from(arch(text).has(it)))
     };
-    let archs = ["sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103f", "sm_120a"];
+    let archs = [
+        "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103a", "sm_103f", "sm_120a",
+    ];
     let expected = [
-        [0, 0, 0, 1],
-        [0, 0, 0, 1],
-        [0, 0, 1, 1],
-        [1, 0, 1, 1],
-        [0, 0, 1, 1],
-        [0, 1, 1, 1],
-        [0, 1, 1, 1],
-        [0, 0, 1, 1],
+        [0, 0, 0, 0, 1],
+        [0, 0, 0, 0, 1],
+        [0, 0, 0, 1, 1],
+        [1, 0, 0, 1, 1],
+        [0, 0, 0, 1, 1],
+        [0, 1, 1, 1, 1],
+        [0, 1, 0, 1, 1],
+        [0, 1, 0, 1, 1],
+        [0, 1, 0, 1, 1],
+        [0, 0, 0, 1, 1],
     ];
     assert_eq!(archs.map(has), expected);
 }

@@ -1,6 +1,6 @@
 //! Products on Blackwell's tensor cores: sums in tensor memory, roles for copies and for products.
 
-use ir::{DType, Feature, Name, Target, TensorMap};
+use ir::{Arch, DType, Feature, Name, Target, TensorMap};
 
 use super::{
     Draft, Request, counted,
@@ -28,7 +28,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if !arch.has(Feature::Tcgen05) {
         return vec![];
     }
-    let Some(product) = Product::gathered(request).filter(is_taken) else { return vec![] };
+    let Some(product) = Product::gathered(request).filter(|it| is_taken(it, arch)) else { return vec![] };
     let Some(packing) = Packing::of_tensor_cores(&product, TensorMap::UNIT) else { return vec![] };
     let units = units(request);
     let batch = product.batch.as_ref().map_or(1, |it| it.extent);
@@ -56,14 +56,18 @@ fn columns_of(product: &Product, packing: Packing) -> impl Iterator<Item = i64> 
     COLUMNS.into_iter().filter(move |it| it % unit == 0)
 }
 
-/// Whether tensor cores can multiply it.
-fn is_taken(product: &Product) -> bool {
+/// Whether the tensor cores of an architecture can multiply it.
+fn is_taken(product: &Product, arch: &Arch) -> bool {
     let Product { a, b, acc, out, inputs, .. } = product;
-    let is_known = matches!(a.dtype, DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2);
+    let is_known = match (a.dtype, acc) {
+        (DType::F16 | DType::Bf16 | DType::Tf32 | DType::F8e4m3 | DType::F8e5m2, DType::F32) => true,
+        (DType::I8, DType::I32) => arch.has(Feature::Tcgen05I8),
+        _ => false,
+    };
     let is_other = |it: &Name| *it != a.buffer && *it != b.buffer;
     let has_others = inputs.as_ref().is_some_and(|all| all.iter().all(is_other));
     let leaves = matches!(out.bytes_i64(), 2 | 4);
-    is_known && b.dtype == a.dtype && *acc == DType::F32 && leaves && has_others && product.is_of_inputs()
+    is_known && b.dtype == a.dtype && leaves && has_others && product.is_of_inputs()
 }
 
 fn one(request: &Request<'_>, product: &Product, packing: Packing, tile: Tile, count: i64) -> Draft {

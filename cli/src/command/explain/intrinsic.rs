@@ -13,7 +13,7 @@ use crate::{constant::True, diagnostic::Diagnostic, term::report::Report, term::
 
 /// The manual of an intrinsic as a text.
 fn manual(it: &Intrinsic) -> String {
-    let mut out = format!("{}\n\n{}\nNeeds sm_{} or later.", it.name, it.about, it.needs.least_sm());
+    let mut out = format!("{}\n\n{}\nNeeds {}.", it.name, it.about, it.needs.targets());
     if !it.types.is_empty() {
         let types: Vec<_> = it.types.iter().map(|it| it.as_str()).collect();
         let _ = write!(out, " T is {}.", types.join(", "));

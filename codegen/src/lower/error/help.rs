@@ -53,7 +53,7 @@ impl LowerError {
             }
             LowerError::DivergentLoop { .. } => "give the loop an extent that is the same for all threads",
             LowerError::Fragment(err) => return err.help().map(str::to_owned),
-            LowerError::IntrinsicArch { .. } => "choose a later target by `--target`",
+            LowerError::IntrinsicArch { .. } => "choose such a target by `--target`",
             LowerError::LaneLoop { .. }
             | LowerError::LaneCount { .. }
             | LowerError::RowAlignment { .. }

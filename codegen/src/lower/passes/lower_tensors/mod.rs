@@ -139,8 +139,8 @@ impl Tensors<'_> {
         if let Target::Cuda(arch) = self.target
             && !arch.has(intrinsic.needs)
         {
-            let (block, intrinsic, least) = (block.name.clone(), intrinsic.name, intrinsic.needs.least_sm());
-            return Err(LowerError::IntrinsicArch { block, intrinsic, least, arch: arch.clone() });
+            let (block, intrinsic, needed) = (block.name.clone(), intrinsic.name, intrinsic.needs.targets());
+            return Err(LowerError::IntrinsicArch { block, intrinsic, needed, arch: arch.clone() });
         }
         let found = intrin::matched(intrinsic, self.func, block).map_err(|mismatch| {
             let (block, intrinsic) = (block.name.clone(), intrinsic.name);
