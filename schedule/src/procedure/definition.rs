@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::{
     MAX_LIBRARIES,
+    already_read::{self, Library},
     origin::{ProcedureError, Site, SourceText, frames},
 };
 use crate::{
@@ -93,7 +94,7 @@ struct RawProcedure<'a> {
 }
 
 /// The libraries that a text names, with the places of the names.
-type Uses = Vec<(String, Range<usize>)>;
+pub(super) type Uses = Vec<(String, Range<usize>)>;
 
 impl Definitions {
     /// The procedures of a library and of those that it uses.
@@ -163,7 +164,7 @@ impl Definitions {
         let mut out = Definitions::new(name, text);
         let uses = raw.uses.map(|it| out.read_uses(0, text, it)).transpose()?.unwrap_or_default();
         if let Some(define) = raw.define {
-            out.read_procedures(0, text, define)?;
+            out.procedures = out.read_procedures(0, text, define)?;
         }
         out.link(uses, find)
     }
@@ -246,17 +247,27 @@ impl Definitions {
         Ok(out)
     }
 
-    /// Reads the definitions of a library, and says which others it uses.
+    /// Takes over the definitions of a library, and says which others it uses.
     fn read_library(&mut self, source: usize) -> Result<Uses, ProcedureError> {
         let text = self.sources[source].text.clone();
+        let library = match already_read::find(&text) {
+            Some(it) => it,
+            None => already_read::keep(self.parsed_library(source, text)?),
+        };
+        self.procedures.extend(library.procedures.iter().map(|it| Procedure { source, ..it.clone() }));
+        if source == 0 {
+            self.about.clone_from(&library.about);
+        }
+        Ok(library.uses.clone())
+    }
+
+    /// What the text of a library says; `source` is the text for errors.
+    fn parsed_library(&self, source: usize, text: Arc<str>) -> Result<Library, ProcedureError> {
         crate::script::check_size(&text).map_err(|it| self.wrong(source, it))?;
         let raw: RawLibrary<'_> = parse(&text).map_err(|it| self.wrong(source, it))?;
         let uses = raw.uses.map(|it| self.read_uses(source, &text, it)).transpose()?.unwrap_or_default();
-        self.read_procedures(source, &text, raw.define)?;
-        if source == 0 {
-            self.about = raw.about;
-        }
-        Ok(uses)
+        let procedures = self.read_procedures(source, &text, raw.define)?;
+        Ok(Library { about: raw.about, uses, procedures, text })
     }
 
     /// The names of libraries; `text` is what the value was borrowed from.
@@ -273,7 +284,13 @@ impl Definitions {
     }
 
     /// Definitions; `text` is what the value was borrowed from.
-    fn read_procedures(&mut self, source: usize, text: &str, raw: &RawValue) -> Result<(), ProcedureError> {
+    fn read_procedures(
+        &self,
+        source: usize,
+        text: &str,
+        raw: &RawValue,
+    ) -> Result<Vec<Procedure>, ProcedureError> {
+        let mut out = vec![];
         let all: Unique<String, &RawValue> = self.read(source, parse_raw(text, raw))?;
         let within = range_of(text, raw);
         for (name, raw) in all.0 {
@@ -281,7 +298,7 @@ impl Definitions {
             let it: RawProcedure<'_> = self.read(source, parse_raw(text, raw))?;
             self.expect_sound(source, &name, &it, place.clone())?;
             let slice = |it: &RawValue| dedented(text, &range_of(text, it));
-            self.procedures.push(Procedure {
+            out.push(Procedure {
                 name: name.into(),
                 about: it.about,
                 params: it.params,
@@ -292,7 +309,7 @@ impl Definitions {
                 source,
             });
         }
-        Ok(())
+        Ok(out)
     }
 
     /// Refuses names that cannot be called, parameters that stand twice, and defaults of none.

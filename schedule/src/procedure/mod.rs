@@ -39,6 +39,7 @@
 //! An expansion is a text, too: of a script without calls it is the script itself. [`Expanded::frames`] leads from a
 //! place in it to the line of the definition and to the calls around it.
 
+mod already_read;
 mod argument;
 mod definition;
 mod expand;
