@@ -120,7 +120,7 @@ impl Disjointness<'_> {
 
     /// The bounds of `a - b` without the terms that both have alike: common ones cancel, others go to `alike`.
     ///
-    /// Besides equal terms, two loops of the same range are alike: those of a writing and of a reading nest, say.
+    /// Besides equal terms, two loops of the same range are alike, those of a writing and of a reading nest, say; or two remainders, or a loop and a remainder.
     fn rest(&self, a: &Index, b: &Index, alike: Option<&mut Vec<(i64, Match)>>) -> Option<(i64, i64)> {
         let (mut a, mut b) = (Terms::of(a), Terms::of(b));
         let varies = |it: &Index| it.any_var(&|name| !(self.is_common)(name));
@@ -128,8 +128,8 @@ impl Disjointness<'_> {
         if let Some(alike) = alike {
             let mut found = a.drop_matched(&mut b, &mut |a, b| a == b);
             found.extend(a.drop_matched(&mut b, &mut |a, b| {
-                let loops = [a, b].iter().all(|it| it.as_var().is_some() && varies(it));
-                loops && self.bounds.interval(a) == self.bounds.interval(b) && self.span(a).is_some()
+                let vary = [a, b].iter().all(|it| varies(it));
+                vary && self.bounds.interval(a) == self.bounds.interval(b) && self.span(a).is_some()
             }));
             alike.append(&mut found);
         }

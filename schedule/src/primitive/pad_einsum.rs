@@ -40,6 +40,9 @@ use crate::{
 /// that is known to run from zero on however far these run (a tile of rows, `i floordiv 128`), and a reduction over a padded iterator a sum of products that all have that
 /// iterator as a subscript, or such a one by which they end where it ends. Pad before loops are split.
 ///
+/// With `edge: true`, copies repeat the last element (as NumPy's mode `edge` does) where an iterator that is not summed over runs further: nobody reads
+/// what is computed of it, and no condition stands in the way of a vector. What is summed over ends with zeros even so.
+///
 /// Copies in `reuse`, which an earlier step made for another block, are read in place of new ones where these would be the same: a factor that two
 /// products share.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -52,6 +55,9 @@ pub struct PadEinsum {
     /// Padded copies that are there already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reuse: Vec<Name>,
+    /// Whether the last element is repeated in place of zeros, where no sum has it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edge: bool,
 }
 
 /// Paddings by name, or one for each iterator.
@@ -69,7 +75,7 @@ impl Primitive for PadEinsum {
         let block = state.expect_block(&self.block)?.clone();
         let func = &state.func;
         let factors = self.factors(&block)?;
-        let mut padded = Padded::new(func, &block, &factors);
+        let mut padded = Padded::new(func, &block, &factors, self.edge);
         // Of a temporary, what no subscript reads may not be there.
         let is_input = |name: &Name| func.buffers.get(name).is_some_and(|it| it.role == Role::Input);
         let may_be = |access: &Access, index: &Index| {
@@ -169,12 +175,14 @@ struct Padded {
     /// The iterators that may run further than before.
     names: Vec<Name>,
     bounds: Bounds,
+    /// Whether copies repeat the last element where no sum has it.
+    edge: bool,
     /// The copies that are there already, by what they are of.
     known: IndexMap<Name, Name>,
 }
 
 impl Padded {
-    fn new(func: &Func, block: &Block, factors: &[i64]) -> Padded {
+    fn new(func: &Func, block: &Block, factors: &[i64], edge: bool) -> Padded {
         let bounds = Bounds::of_dims(func);
         let all = || block.iters.iter().zip(factors);
         let extents = all().map(|(iter, factor)| {
@@ -183,7 +191,7 @@ impl Padded {
         });
         let extents = extents.collect();
         let names = all().filter(|it| *it.1 > 1).map(|it| it.0.var.clone()).collect();
-        Padded { func: func.clone(), extents, names, bounds, known: IndexMap::new() }
+        Padded { func: func.clone(), extents, names, bounds, edge, known: IndexMap::new() }
     }
 
     /// Whether a padded iterator is in a subscript.
@@ -288,23 +296,27 @@ impl Padded {
         is_same && at(&old.name) < at(&block.name) && expect_all_points(func, old).is_ok()
     }
 
-    /// The copy of an input, zero beyond what the block used of it.
+    /// The copy of an input, zero beyond what the block used of it, or what is at the edge.
     fn pad(&self, block: &Block, access: &Access, name: &Name) -> Stmt {
         let mut bounds = self.bounds.clone();
-        let (mut iters, mut inside) = (Vec::new(), Vec::new());
+        let (mut iters, mut from, mut inside) = (Vec::new(), Vec::new(), Vec::new());
         for (n, index) in access.indices.iter().enumerate() {
             let (var, extent) = (nest::iterator(&self.func, n), self.extent(access, n));
             bounds.insert(&var, &extent);
-            let used = index.as_var().and_then(|it| block.find_iter(it)).map(|it| it.extent.clone());
+            let iter = index.as_var().and_then(|it| block.find_iter(it));
             let all = || self.func.buffers[&access.buffer].shape[n].clone();
-            let less = Less::new(Index::var(&var), used.unwrap_or_else(all));
-            if bounds.prove(&less) != Some(true) {
+            let used = iter.map_or_else(all, |it| it.extent.clone());
+            let (at, less) = (Index::var(&var), Less::new(Index::var(&var), used.clone()));
+            let is_inside = bounds.prove(&less) == Some(true);
+            let repeats = self.edge && iter.is_some_and(|it| it.kind == IterKind::Spatial);
+            from.push(if is_inside || !repeats { at } else { at.minimum(&(used - 1)) });
+            if !is_inside && !repeats {
                 inside.push(less);
             }
             iters.push(Iter::new(&var, extent, IterKind::Spatial, Index::int(0)));
         }
         let places: Vec<Index> = iters.iter().map(|it| Index::var(&it.var)).collect();
-        let load = Value::load(&access.buffer, places.clone());
+        let load = Value::load(&access.buffer, from.iter().map(|it| bounds.simplify(it)).collect::<Vec<_>>());
         let zero = Value::Const(Literal::zero(self.func.buffers[&access.buffer].dtype));
         let value =
             if inside.is_empty() { load } else { Value::Select(inside, Arc::new(load), Arc::new(zero)) };

@@ -216,7 +216,8 @@ fn tiles(func: &Func, block: Name, target: Name, dice: &mut Dice) -> Option<Step
         0 | 1 => {
             let iters = func.find_block(&block)?.iters.len();
             let padding = (0..iters).map(|_| Number::Int(i64::try_from(1 + dice.roll(5)).unwrap()));
-            Step::PadEinsum(PadEinsum { block, padding: Padding::List(padding.collect()), reuse: vec![] })
+            let padding = Padding::List(padding.collect());
+            Step::PadEinsum(PadEinsum { block, padding, reuse: vec![], edge: dice.roll(2) == 0 })
         }
         2 | 3 => Step::DecomposePadding(DecomposePadding { block, target }),
         _ => {

@@ -20,6 +20,9 @@ const WIDE: [i64; 2] = [2, 4];
 /// 8 vectors take 99 us, and 126 by two kernels (the latter is in no record).
 const STORED: [i64; 2] = [0, 8];
 
+/// The same where tensor cores multiply them.
+const FRAGMENTS: i64 = 16;
+
 /// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
 pub(super) const VECTOR: i64 = 16;
 pub(super) const IN_FLIGHT: i64 = 4;
@@ -40,8 +43,10 @@ pub(super) struct Gemv {
 /// An input that lies along the sum.
 pub(super) struct Stored {
     pub(super) buffer: Name,
-    dtype: DType,
+    pub(super) dtype: DType,
     row: i64,
+    /// Whether it has a dimension along the sum, or one element for a whole row.
+    pub(super) is_along: bool,
     /// How many elements of the matrix beside each other an element is for, where that is known.
     pub(super) shared_by: Option<i64>,
 }
@@ -57,28 +62,34 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     if !found.matrix().is_k_last {
         return vec![found.by_columns(request)];
     }
-    vec![found.by_made_rows(request).unwrap_or_else(|| found.by_rows(request))]
+    let by_threads = || found.by_made_rows(request).unwrap_or_else(|| found.by_rows(request));
+    let is_few = found.product.lead.is_empty() || found.axis(found.few).extent <= STORED[1];
+    found.by_fragments(request).into_iter().chain(is_few.then(by_threads)).collect()
 }
 
 impl Gemv {
     fn of(func: &Func, product: Product) -> Option<Gemv> {
         let is_narrow = matches!(product.a.dtype, DType::F16 | DType::Bf16);
         let most = match (product.lead.is_empty(), is_narrow) {
-            (false, _) => STORED,
+            (false, _) => [0, FRAGMENTS],
             (true, true) => NARROW,
             (true, false) => WIDE,
         };
         let is_few = |it: &Axis, matrix: &Factor| it.extent <= most[usize::from(matrix.is_k_last)];
+        // Of two that are narrow, the matrix is the one that a stage makes.
+        let is_made = |it: &Factor| product.lead.iter().any(|stage| makes(func, stage, it));
         let (many, few) = match (is_few(&product.i, &product.b), is_few(&product.j, &product.a)) {
             (true, false) => (1, 0),
             (false, true) => (0, 1),
+            (true, true) if is_made(&product.b) => (1, 0),
+            (true, true) if is_made(&product.a) => (0, 1),
             (true, true) | (false, false) => return None,
         };
         let matrix = [&product.a, &product.b][many];
         let stored = match &product.lead[..] {
             [] => {
                 let (buffer, dtype, row) = (matrix.buffer.clone(), matrix.dtype, matrix.row);
-                vec![Stored { buffer, dtype, row, shared_by: Some(1) }]
+                vec![Stored { buffer, dtype, row, is_along: true, shared_by: Some(1) }]
             }
             [stage] => stored(func, stage, matrix)?,
             _ => return None,
@@ -247,22 +258,27 @@ fn shared_by(index: &Index, along: &Name) -> Option<i64> {
     }
 }
 
+/// Whether a stage makes a factor.
+fn makes(func: &Func, stage: &Name, it: &Factor) -> bool {
+    func.find_block(stage).is_some_and(|block| block.writes().iter().any(|to| to.buffer == it.buffer))
+}
+
 /// The inputs of which a stage makes the matrix row by row.
 fn stored(func: &Func, stage: &Name, matrix: &Factor) -> Option<Vec<Stored>> {
     let block = func.find_block(stage)?;
-    let is_made = block.writes().iter().any(|it| it.buffer == matrix.buffer);
     let [row, along] = block.iters.as_slice() else { return None };
     let input = |it: &ir::Access| {
         let buffer = func.buffers.get(&it.buffer)?;
-        let is_row = it.indices.len() == 2 && it.indices.first() == Some(&Index::var(&row.var));
-        let length = buffer.shape.last()?.as_int()?;
-        (is_row && buffer.role == Role::Input).then(|| Stored {
-            buffer: it.buffer.clone(),
-            dtype: buffer.dtype,
-            row: length,
-            shared_by: shared_by(&it.indices[1], &along.var),
-        })
+        it.indices.first().filter(|it| it.as_var() == Some(&row.var))?;
+        let (length, shared_by) = match &it.indices[..] {
+            [_] => (1, along.extent.as_int()),
+            [_, index] => (buffer.shape.last()?.as_int()?, shared_by(index, &along.var)),
+            _ => return None,
+        };
+        let (name, dtype, is_along) = (it.buffer.clone(), buffer.dtype, it.indices.len() > 1);
+        let stored = Stored { buffer: name, dtype, row: length, is_along, shared_by };
+        (buffer.role == Role::Input).then_some(stored)
     };
     let all = block.reads().into_iter().map(input).collect::<Option<Vec<_>>>()?;
-    (is_made && matrix.is_k_last).then_some(all)
+    (makes(func, stage, matrix) && matrix.is_k_last).then_some(all)
 }

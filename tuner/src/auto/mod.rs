@@ -16,6 +16,7 @@ mod cpu;
 mod direct;
 mod elementwise;
 mod gemv;
+mod gemv_fragments;
 mod gemv_stored;
 mod microscaled;
 mod mma;

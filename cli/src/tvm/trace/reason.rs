@@ -42,6 +42,7 @@ pub(super) fn of_step(step: &Step) -> (&'static str, &'static str) {
         Step::TransformLayout(_) | Step::TransformBlockLayout(_) => {
             ("in TVM its map is a function of Python's", "export the program: `show --emit tvmscript`")
         }
+        Step::PadEinsum(_) => ("TVM's pads with zeros, in copies of its own", "leave out `edge` and `reuse`"),
         _ => ("TVM has no such primitive", "export the program: `show --emit tvmscript`"),
     }
 }

@@ -313,7 +313,7 @@ impl Writer {
                 let target = self.loop_of(func, &it.target)?;
                 Ok(self.push("RFactor", json!([target]), json!([it.factor_axis]), 1))
             }
-            Step::PadEinsum(it) if it.reuse.is_empty() => {
+            Step::PadEinsum(it) if it.reuse.is_empty() && !it.edge => {
                 let list = padding(func, &it.block, &it.padding).ok_or_else(no_place)?;
                 let block = self.block(&it.block);
                 Ok(self.push("PadEinsum", json!([block]), json!([list]), 0))
