@@ -243,8 +243,8 @@ impl Printer<'_> {
 pub(super) fn define_product(product: TensorProduct) -> String {
     let Some(intrinsic) = ir::intrin::find(product.intrinsic) else { return String::new() };
     let Instruction::Tcgen05(kind) = intrinsic.instruction else { return String::new() };
-    // The scales of the left factor stand behind it.
     let types = intrin::operand_types(intrinsic);
+    // The scales of the left factor stand behind it.
     let scales = kind.scaled.and_then(|_| types.get(2).copied());
     let descriptor = product.descriptor(kind.format, types[0], scales);
     if kind.scaled.is_some() {
