@@ -180,20 +180,10 @@ fn range_of_sum(
     }
     let whole = || Range::new(Index::int(0), size.clone());
     let (inner, outer) = parted(index, is_inner);
-    let constant = match bounds.interval_of_sum(&inner) {
-        (Some(low), Some(high)) => Some((low, high)),
-        (Some(_) | None, None) | (None, Some(_)) => None,
-    };
-    let extremes = || extremes(&bounds.index(&inner), bounds, is_inner);
-    let Some((low, high)) = constant.map(|(a, b)| (Index::int(a), Index::int(b))).or_else(extremes) else {
-        return whole();
-    };
-    if low.any_var(is_inner) || high.any_var(is_inner) {
-        return whole();
-    }
+    let Some(Ends { low, high, is_narrowed }) = ends(&inner, bounds, is_inner) else { return whole() };
     let limit = clipped(high.clone(), &inner, guards, bounds, is_inner);
     let contiguous = |it: &Vec<Step>| matches!(it.as_slice(), [] | [Step { stride: 1, .. }]);
-    let steps = steps(&inner, bounds).filter(|it| !contiguous(it)).unwrap_or_default();
+    let steps = steps(&inner, bounds).filter(|it| !is_narrowed && !contiguous(it)).unwrap_or_default();
     let (limit, steps) = match steps.as_slice() {
         [] => (limit, steps),
         [one] if let Some(length) = bounds.simplify(&(&limit - &low)).as_int() => {
@@ -209,6 +199,34 @@ fn range_of_sum(
     };
     let min = min.unwrap_or_else(|| bounds.simplify(&(bounds.index(&outer) + low)));
     Range { min, extent, steps }
+}
+
+/// The least and the greatest value of a sum while the inner loops run.
+struct Ends {
+    low: Index,
+    high: Index,
+    /// Whether they are nearer than all values of the sum are: `(tile + x) floordiv 4` with `x < 1` is one value, however many `tile` has.
+    is_narrowed: bool,
+}
+
+/// The ends of a sum of terms with inner variables. `None` where it has none that are known.
+fn ends(sum: &Sum, bounds: &Bounds, is_inner: &dyn Fn(&Name) -> bool) -> Option<Ends> {
+    let symbolic = || {
+        let found = extremes(&bounds.index(sum), bounds, is_inner);
+        found.filter(|(low, high)| !low.any_var(is_inner) && !high.any_var(is_inner))
+    };
+    let (Some(low), Some(high)) = bounds.interval_of_sum(sum) else {
+        return symbolic().map(|(low, high)| Ends { low, high, is_narrowed: false });
+    };
+    let nearer = |(low_now, high_now): &(Index, Index)| {
+        let length = bounds.simplify(&(high_now - low_now)).as_int();
+        length.is_some_and(|it| it < high.saturating_sub(low))
+    };
+    let stays = sum.any_var(&|var| !is_inner(var));
+    match stays.then(symbolic).flatten().filter(nearer) {
+        Some((low, high)) => Some(Ends { low, high, is_narrowed: true }),
+        None => Some(Ends { low: Index::int(low), high: Index::int(high), is_narrowed: false }),
+    }
 }
 
 /// The terms of a sum with an inner variable, and the others with the constant.

@@ -109,3 +109,19 @@ fn is_filled(index: &Index, loops: &[(Name, i64)], values: &BTreeSet<i64>) -> bo
     assert!(!found || (0..end).all(|it| values.contains(&it)), "{index} does not have all of {values:?}");
     found
 }
+
+#[test]
+fn quotients_of_what_stays_are_no_wider_than_what_moves() {
+    let [tile, x, four] = [Index::var(&Name::new("tile")), Index::var(&Name::new("x")), Index::int(4)];
+    let range = |extent: i64| {
+        let mut bounds = Bounds::default();
+        bounds.insert(&Name::new("tile"), &Index::int(64));
+        bounds.insert(&Name::new("x"), &Index::int(extent));
+        let index = (&tile + &x).floor_div(&four);
+        range_of(&index, &[], &Index::int(100), &bounds, &|name| name.as_str() == "x")
+    };
+    // One head of keys belongs to each group of four heads of queries, whichever of 64 a block has.
+    assert_eq!(range(1), Range::new(tile.floor_div(&four), Index::int(1)));
+    // Which of two quotients the last is depends on the block.
+    assert_eq!(range(2), Range::new(Index::int(0), Index::int(17)));
+}
