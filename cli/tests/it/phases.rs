@@ -68,7 +68,7 @@ fn rungs_are_proved() {
             }
         }
     }
-    insta::assert_snapshot!(format!("{count} of {}", ladder.rungs.len() * 4 * 7), @"182 of 252");
+    insta::assert_snapshot!(format!("{count} of {}", ladder.rungs.len() * 4 * 7), @"192 of 252");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{
     Bounds,
-    sum::{Atom, Pair, Sum},
+    sum::{Atom, Pair, Sum, exact_multiples},
 };
 
 /// How many steps one proof may take.
@@ -200,13 +200,40 @@ impl Search<'_> {
                 bound(&it.0);
                 bound(&it.1);
             }
-            Atom::Div(it) => out.extend(self.without_quotient(it, up, factor, rest)),
+            Atom::Div(it) => {
+                let most = self.greatest_quotient(it).filter(|_| up);
+                most.iter().for_each(&mut bound);
+                out.extend(self.without_quotient(it, up, factor, rest));
+            }
             Atom::Mod(_) | Atom::Xor(_) | Atom::Opaque(_) => {}
         }
         let range = self.bounds.range_of_atom(atom);
         let constant = if up { range.hi } else { range.lo };
         out.extend(constant.and_then(|it| put(factor, &Sum::constant(it), rest)));
         out
+    }
+
+    /// The greatest value of `x floordiv c`, where that of `x` is a multiple of `c` and a constant: `q - 1` of `x floordiv 16` with `x < 16*q`, of which `x/16` says no more than that it
+    /// is less than `q`.
+    fn greatest_quotient(&self, Pair(x, c): &Pair) -> Option<Sum> {
+        let mut greatest = x.clone();
+        for atom in self.innermost_first(x) {
+            let Atom::Var(name) = &atom else { continue };
+            let Some(top) = self.bounds.known.get(name).and_then(|it| it.top.as_ref()) else { continue };
+            let (factor, rest) = greatest.linear(&atom);
+            greatest = match self.bounds.range(&factor).both() {
+                (Some(lo), _) if lo >= 0 => put(&factor, top, &rest)?,
+                (_, Some(hi)) if hi <= 0 => rest,
+                _ => return None,
+            };
+        }
+        let (quotient, rest) = exact_multiples(&greatest, &c.as_term()?)?;
+        // The divisor is at least one.
+        let rest = match (rest.as_constant()?, c.as_constant()) {
+            (rest, Some(c)) => rest.div_euclid(c),
+            (rest, None) => rest.max(-1),
+        };
+        quotient.plus_constant(rest)
     }
 
     /// `factor*(x floordiv c) + rest` with the quotient bounded by `x/c` or `(x - c + 1)/c`, all multiplied by `c`

@@ -115,6 +115,11 @@ fn conditions_are_proved() {
     proves("n; m; i: n | n < m + 1", "i < m", Some(true));
     proves("n", "n/8*8 < n + 1", Some(true));
     proves("n", "n < (n + 7)/8*8 + 1", Some(true));
+    // Tiles of rows, numbered with those of columns: the last quotient is rounded down.
+    proves("m; t: (m + 127)/128*16; a: 128", "t/16*128 + a < (m + 127)/128*128", Some(true));
+    proves("m; n; t: m*n; a: 8", "t/n*8 + a < m*8", Some(true));
+    proves("m; t: m*16 + 1; a: 128", "t/16*128 + a < m*128", None);
+    proves("m; t: m*16; a: 129", "t/16*128 + a < m*128", None);
     proves("", "x < x + 1", Some(true));
     proves("", "x < y", None);
 }
