@@ -35,6 +35,7 @@ mod size;
 mod tcgen05;
 mod together;
 mod transpose;
+mod unknown_sizes;
 mod warpgroup_tiles;
 mod wgmma;
 
@@ -159,6 +160,12 @@ impl Draft {
         let first = steps.iter().map(|it| Line::Step(it.clone()));
         self.lines.splice(0..0, [Line::Why(why.to_owned())].into_iter().chain(first));
         self.rule = rule;
+        self
+    }
+
+    /// The same script with a reason that is about all of it.
+    fn prefaced(mut self, why: &str) -> Draft {
+        self.lines.insert(0, Line::Why(why.to_owned()));
         self
     }
 
@@ -316,8 +323,21 @@ pub fn drafts(request: &Request<'_>) -> Vec<Draft> {
     drafts_of_rules(request).into_iter().chain([anything::draft(request)]).collect()
 }
 
-/// The same without the last one.
+/// The same without the last one. Rules see symbolic dimensions as numbers; whether a script is legal for all sizes is asked of the program itself.
 fn drafts_of_rules(request: &Request<'_>) -> Vec<Draft> {
+    let Some(sized) = unknown_sizes::sized(request.func) else { return drafts_of_sizes(request) };
+    let names: Vec<_> = request.func.dims.iter().map(Name::as_str).collect();
+    let why = format!(
+        "What is chosen by size is chosen as for {} in place of {}.",
+        unknown_sizes::SIZE,
+        names.join(" and ")
+    );
+    let drafts = drafts_of_sizes(&Request { func: &sized, ..*request });
+    drafts.into_iter().map(|it| it.prefaced(&why)).collect()
+}
+
+/// The same for a program whose sizes are numbers.
+fn drafts_of_sizes(request: &Request<'_>) -> Vec<Draft> {
     let rules: [fn(&Request<'_>) -> Vec<Draft>; 15] = [
         gemv::drafts,
         attention::drafts,
