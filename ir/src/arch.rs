@@ -150,8 +150,10 @@ impl Arch {
     pub const WARP: u32 = 32;
     /// The most threads in one block, on all axes together.
     pub const MAX_THREADS: u32 = 1024;
-    /// The most blocks of threads in a cluster, on all axes together, that every architecture with clusters launches.
-    pub const MAX_CLUSTER: u32 = 8;
+    /// The most blocks of threads in a cluster, on all axes together, that every GPU with clusters launches. A kernel with more has to ask for it.
+    pub const PORTABLE_CLUSTER: u32 = 8;
+    /// The most that any architecture launches.
+    pub const MAX_CLUSTER: u32 = 16;
     /// Bytes of shared memory that a block has without asking for more at run time.
     pub const DEFAULT_SHARED: u32 = 48 * 1024;
     /// The bytes that a thread copies by one `cp.async`, any of these (PTX ISA, cp-size).

@@ -130,6 +130,7 @@ fn launcher(spec: &Spec<'_>, arch: &Arch) -> String {
         ("ENTRIES", list(&|it| format!("\"{}\"", it.symbol))),
         ("SHARED", list(&|it| it.shared_bytes.to_string())),
         ("THREADS", list(&threads)),
+        ("LARGE_CLUSTER", list(&|it| u8::from(it.large_cluster).to_string())),
         ("DIM_VALUES", dims.collect::<Vec<_>>().join(", ")),
         ("SPANS", spec.buffers.iter().map(span).collect()),
         ("SIZES", spec.launches.iter().map(sizes).collect()),

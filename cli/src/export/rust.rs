@@ -91,6 +91,7 @@ fn sizes(spec: &Spec<'_>, arch: &Arch) -> String {
             ("ZEROED", list(&spec.buffers, |it| it.zeroed.to_string())),
             ("ENTRIES", list(&spec.launches, |it| format!("\"{}\"", it.symbol))),
             ("SHARED", list(&spec.launches, |it| it.shared_bytes.to_string())),
+            ("LARGE_CLUSTER", list(&spec.launches, |it| it.large_cluster.to_string())),
             ("ARGUMENTS", list(&spec.launches, |it| format!("&{:?}", it.buffers))),
             ("PROGRAMMATIC", programmatic),
             ("MAPS", maps::rust_sizes(spec)),

@@ -1,7 +1,7 @@
 //! What callers of an exported kernel need to know: parameters, sizes, launches. Derived from the lowered program.
 
 use codegen::{LaunchError, SymbolicMap, argument_alignment, emit::symbol, shared_layout, tensor_maps};
-use ir::{DType, Index, Kernel, Name, Role, Target};
+use ir::{Arch, DType, Index, Kernel, Name, Role, Target};
 use tuner::build::target_word;
 
 use super::{common::TOOL, expr::product, subject::Subject};
@@ -64,6 +64,8 @@ pub(super) struct Launch {
     pub(super) block: [Index; 3],
     /// The bytes of its dynamic shared memory.
     pub(super) shared_bytes: i64,
+    /// Whether its clusters have more blocks than every GPU with clusters launches.
+    pub(super) large_cluster: bool,
     /// Whether it starts before what is ahead of it in the stream has ended, and waits for that by itself.
     pub(super) programmatic: bool,
 }
@@ -183,6 +185,7 @@ fn launch(subject: &Subject, unique: &str, kernel: &Kernel, maps: Vec<usize>) ->
         grid: kernel.grid(),
         block: kernel.block(),
         shared_bytes: shared_layout(kernel).1,
+        large_cluster: kernel.cluster_blocks() > i64::from(Arch::PORTABLE_CLUSTER),
         programmatic: kernel.programmatic_launch,
     }
 }

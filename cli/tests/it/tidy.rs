@@ -163,6 +163,21 @@ fn unsafe_code_lives_in_the_device_modules() {
     assert!(lints.contains("unsafe_code = \"deny\""));
 }
 
+/// The binding panics at the first call of a function that an old driver lacks.
+#[test]
+fn calls_of_the_driver_are_looked_up_before() {
+    let folder = root().join("codegen/src/device");
+    let driver = fs::read_to_string(folder.join("cuda_driver.rs")).unwrap();
+    for path in files(&folder, "rs") {
+        let (name, text) = (relative(&path), fs::read_to_string(&path).unwrap());
+        for rest in text.split("sys::cu").skip(1).filter(|it| it.starts_with(|it: char| it.is_uppercase())) {
+            let call: String = rest.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect();
+            let looked_up = format!("c\"cu{call}\"");
+            assert!(driver.contains(&looked_up) || text.contains(&looked_up), "{name}: cu{call}");
+        }
+    }
+}
+
 /// The files that say what each instruction is: its definition, its texts, its source, its step on the virtual GPU, and what can
 /// be wrong with it.
 const OF_INSTRUCTIONS: [&str; 7] = [

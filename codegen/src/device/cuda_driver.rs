@@ -50,9 +50,18 @@ const NEEDED: &[&CStr] = &[
     c"cuFuncGetAttribute",
     c"cuFuncSetAttribute",
     c"cuLaunchKernel",
+    c"cuLaunchKernelEx",
+    c"cuStreamBeginCapture_v2",
+    c"cuStreamEndCapture",
+    c"cuGraphInstantiateWithFlags",
+    c"cuGraphUpload",
+    c"cuGraphLaunch",
+    c"cuGraphDestroy",
+    c"cuGraphExecDestroy",
     c"cuGetErrorName",
     c"cuGetErrorString",
     c"cuOccupancyMaxActiveBlocksPerMultiprocessor",
+    c"cuOccupancyMaxActiveClusters",
 ];
 
 /// Refuses where there is no driver, or one that is too old to call. Nothing of the driver may be called before.
@@ -73,7 +82,7 @@ pub(super) fn require() -> Result<(), DeviceError> {
     match missing {
         Some(name) => Err(DeviceError::Missing {
             what: format!("`{}` in the CUDA driver", name.to_string_lossy()),
-            help: "update NVIDIA's driver to one for CUDA 11.4 or later".into(),
+            help: "update NVIDIA's driver to one for CUDA 11.8 or later".into(),
         }),
         None => Ok(()),
     }

@@ -41,21 +41,10 @@ impl<'a> Prepared<'a> {
     }
 
     pub(super) fn start(&self, params: &[*mut c_void], stream: CUstream) -> Result<(), DeviceError> {
-        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, .. } = *self.launch;
         let params = params.as_ptr().cast_mut();
-        let mut early = programmatic_serialization();
-        let config = CUlaunchConfig {
-            gridDimX: gx,
-            gridDimY: gy,
-            gridDimZ: gz,
-            blockDimX: bx,
-            blockDimY: by,
-            blockDimZ: bz,
-            sharedMemBytes: shared_bytes,
-            hStream: stream,
-            attrs: ptr::from_mut(&mut early),
-            numAttrs: u32::from(self.launch.programmatic),
-        };
+        let mut early = [programmatic_serialization()];
+        let attributes = if self.launch.programmatic { &mut early[..] } else { &mut [] };
+        let config = launch_config(self.launch, stream, attributes);
         // SAFETY: the function takes these arguments, which outlive the call; the buffers exist and are large enough. The attributes
         // are read during the call.
         let result =
@@ -67,6 +56,27 @@ impl<'a> Prepared<'a> {
             }),
             other => other,
         }
+    }
+}
+
+/// What the driver is told of a launch: its blocks, threads and shared memory, and attributes, which have to outlive the call that reads them.
+pub(super) fn launch_config(
+    launch: &Launch,
+    stream: CUstream,
+    attributes: &mut [CUlaunchAttribute],
+) -> CUlaunchConfig {
+    let Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes, .. } = *launch;
+    CUlaunchConfig {
+        gridDimX: gx,
+        gridDimY: gy,
+        gridDimZ: gz,
+        blockDimX: bx,
+        blockDimY: by,
+        blockDimZ: bz,
+        sharedMemBytes: shared_bytes,
+        hStream: stream,
+        numAttrs: u32::try_from(attributes.len()).expect("attributes are few"),
+        attrs: attributes.as_mut_ptr(),
     }
 }
 

@@ -8,11 +8,12 @@ use cudarc::driver::sys::{
     self, CUdevice, CUdevice_attribute_enum as Attribute, CUdeviceptr, CUfunction,
     CUfunction_attribute_enum as FunctionAttribute, CUmodule,
 };
+use ir::{Arch, Feature};
 
 use super::{
     DeviceError, Launch, Program,
     cuda_driver::{attribute, check, natural},
-    cuda_launch::check_launch,
+    cuda_launch::{check_launch, launch_config},
 };
 
 /// A module with the functions of a program's launches.
@@ -103,14 +104,51 @@ fn prepared_function(
     // One kernel may stand in several launches: its limit is that of the largest.
     let same = program.launches.iter().filter(|it| it.kernel == *name);
     let shared = same.map(|it| it.shared_bytes).max().unwrap_or(0);
-    if shared + fixed > ir::Arch::DEFAULT_SHARED {
+    if shared + fixed > Arch::DEFAULT_SHARED {
         let limit = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function is loaded.
         check(&format!("cuFuncSetAttribute for `{name}`"), unsafe {
             sys::cuFuncSetAttribute(function, limit, shared.cast_signed())
         })?;
     }
+    let generation = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    if 10 * generation >= Feature::Clusters.least_sm() {
+        allow_cluster(function, launch)?;
+    }
     Ok(function)
+}
+
+/// Asks for clusters that not every GPU launches, and refuses those for which this one has no place. What the blocks of one are is in the machine code.
+fn allow_cluster(function: CUfunction, launch: &Launch) -> Result<(), DeviceError> {
+    let sides = [
+        FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+        FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+        FunctionAttribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+    ];
+    let mut blocks = 1;
+    for it in sides {
+        blocks *= function_attribute(function, it)?.max(1);
+    }
+    if blocks <= Arch::PORTABLE_CLUSTER {
+        return Ok(());
+    }
+    let allowed = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+    // SAFETY: the function is loaded.
+    check("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(function, allowed, 1) })?;
+    let config = launch_config(launch, ptr::null_mut(), &mut []);
+    let mut clusters = 0;
+    // SAFETY: the function is loaded, the number is valid for writes, and the configuration has no attributes.
+    check("cuOccupancyMaxActiveClusters", unsafe {
+        sys::cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config)
+    })?;
+    if clusters > 0 {
+        return Ok(());
+    }
+    Err(DeviceError::Unsupported(format!(
+        "`{}` has clusters of {blocks} blocks, and this GPU has nowhere so many multiprocessors side by side with room for them; {} run on every GPU that has clusters",
+        launch.kernel,
+        Arch::PORTABLE_CLUSTER
+    )))
 }
 
 fn function_attribute(function: CUfunction, which: FunctionAttribute) -> Result<u32, DeviceError> {

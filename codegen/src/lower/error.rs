@@ -52,9 +52,9 @@ pub enum LowerError {
     )]
     TooManyRegisters { kernel: Name, asked: i64, limit: i64, roles: Vec<(Name, i64, u32)> },
     #[error(
-        "kernel `{kernel}` has {blocks} blocks of threads in a cluster, and a cluster has at most {limit}"
+        "kernel `{kernel}` has {blocks} blocks of threads in a cluster, and a cluster of {arch} has at most {limit}"
     )]
-    ClusterTooLarge { kernel: Name, blocks: i64, limit: i64 },
+    ClusterTooLarge { kernel: Name, blocks: i64, arch: Arch, limit: i64 },
     #[error(
         "kernel `{kernel}` has clusters of blocks, which need sm_{least} or later, and the target is {arch}"
     )]

@@ -144,7 +144,7 @@ const SM_90: Caps = Caps {
     tensor: ada_rates(4096),
     f8_sum_bits: Some(13),
     latencies: latency::HOPPER,
-    cluster: Some(Cluster { portable: Arch::MAX_CLUSTER, most: 16 }),
+    cluster: Some(Cluster { portable: Arch::PORTABLE_CLUSTER, most: Arch::MAX_CLUSTER }),
     features: HOPPER,
     ..SM_80
 };
@@ -172,7 +172,7 @@ const SM_110: Caps = Caps {
     blocks_per_sm: 24,
     barriers_per_sm: Some(24),
     tensor: TensorRates::NONE,
-    cluster: Some(Cluster { portable: Arch::MAX_CLUSTER, most: 8 }),
+    cluster: Some(Cluster { portable: Arch::PORTABLE_CLUSTER, most: 8 }),
     ..SM_100
 };
 

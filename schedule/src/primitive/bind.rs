@@ -27,8 +27,8 @@ use crate::{
 /// use the outer loop: each thread then does its share of work that all of them need. A block of threads has at
 /// most 1024.
 ///
-/// `cluster.x` to `cluster.z` are the blocks of threads of a *cluster* (sm_90 and later): at most eight, which run at the same time. Each
-/// has shared memory of its own, as other blocks have, and what it has of memory of the scope `cluster` all of them see (`set_scope`). What the copy engine brings to all of them alike, each fetches a part of, for all
+/// `cluster.x` to `cluster.z` are the blocks of threads of a *cluster* (sm_90 and later), which run at the same time: at most eight on every GPU that has clusters, and up to sixteen on sm_90, sm_100 and sm_103, where so many multiprocessors
+/// lie together. Each has shared memory of its own, as other blocks have, and what it has of memory of the scope `cluster` all of them see (`set_scope`). What the copy engine brings to all of them alike, each fetches a part of, for all
 /// (*multicast*): a role has to do it (`warp_specialize`). The axes `blockIdx` number the clusters then.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -24,6 +24,7 @@ enum {
   FUNCTION_THREADS = 0,
   FUNCTION_STATIC_SHARED = 1,
   FUNCTION_DYNAMIC_SHARED = 8,
+  FUNCTION_LARGE_CLUSTER = 14,
   DEVICE_MAJOR = 75,
   DEVICE_MINOR = 76,
   DEVICE_SHARED = 97
@@ -91,6 +92,7 @@ static int runs_on(const void *image, int capability) {
 static const char *const entries[LAUNCHES] = {@ENTRIES@};
 static const int shared_bytes[LAUNCHES] = {@SHARED@};
 static const int block_threads[LAUNCHES] = {@THREADS@};
+static const int large_cluster[LAUNCHES] = {@LARGE_CLUSTER@};
 
 static int prepare(@NAME@ *kernel, int device) {
   int most, code = driver(cuda.device_attribute(&most, DEVICE_SHARED, device));
@@ -104,6 +106,9 @@ static int prepare(@NAME@ *kernel, int device) {
     if (shared_bytes[i] + fixed > most || block_threads[i] > threads) return @UPPER@_SHARED;
     if (shared_bytes[i] + fixed > 48 * 1024) {
       code = driver(cuda.set_function_attribute(kernel->functions[i], FUNCTION_DYNAMIC_SHARED, shared_bytes[i]));
+    }
+    if (code == @UPPER@_OK && large_cluster[i]) {
+      code = driver(cuda.set_function_attribute(kernel->functions[i], FUNCTION_LARGE_CLUSTER, 1));
     }
   }
   return code;

@@ -50,10 +50,10 @@ pub(crate) fn check_limits(module: Module, target: &Target) -> Result<Module, Lo
     Ok(module)
 }
 
-/// A cluster needs an architecture that has them, and no more blocks than each of those launches.
+/// A cluster needs an architecture that has them, and no more blocks than it launches.
 fn check_cluster(kernel: &Kernel, arch: &Arch) -> Result<(), LowerError> {
     let blocks = kernel.cluster_blocks();
-    let limit = arch.caps().cluster.map(|it| i64::from(it.portable));
+    let limit = arch.caps().cluster.map(|it| i64::from(it.most));
     match limit {
         _ if !kernel.launch.keys().any(|it| it.is_cluster()) => Ok(()),
         None => {
@@ -61,7 +61,8 @@ fn check_cluster(kernel: &Kernel, arch: &Arch) -> Result<(), LowerError> {
             Err(LowerError::NoClusters { kernel, arch, least })
         }
         Some(limit) if blocks > limit => {
-            Err(LowerError::ClusterTooLarge { kernel: kernel.name.clone(), blocks, limit })
+            let (kernel, arch) = (kernel.name.clone(), arch.clone());
+            Err(LowerError::ClusterTooLarge { kernel, blocks, arch, limit })
         }
         Some(_) => Ok(()),
     }
