@@ -29,11 +29,20 @@ const VECTOR: i64 = 16;
 /// f32 on an H100: 8 blocks with 32 registers each take 203 us, with 16 221, with 8 285; 4 blocks with 32 take 204, 2 212.
 const OF_CLUSTER: i64 = 32;
 
-/// The threads of a block, and the blocks of a multiprocessor, where parts of rows wait in shared memory. Measured on an H100 at 2²⁵ elements
-/// in f32 (`bench/results/2026-11-27-h100-auto-rows-in-shared-memory.jsonl`): at 131072 columns 256 threads move 2607 GB/s, 512 2548, 1024
-/// 2204, and parts in registers 2351; at 262144, where one block fits, at most 1952 against 2001.
-const SHARING: [i64; 2] = [256, 512];
+/// The threads of a block where rows or parts of rows wait in shared memory, how many elements each has at most, and the blocks of a multiprocessor.
+/// Measured on an H200 at 2²⁶ elements (`bench/fits/2026-11-29-h200-shared-rows.jsonl`): softmax in f32 takes 158 us at 131072 columns with 256 threads of 8 blocks
+/// and 163 with 512, at 262144 176 with 16 blocks and 211 by the registers of 8.
+const SHARING: [i64; 3] = [256, 512, 1024];
+const WAITING: i64 = 80;
 const BLOCKS: i64 = 3;
+
+/// The bytes of a row that each block of a cluster has at best, if there are blocks enough. Measured there: in f16 65536 columns take 89 us with 4 blocks, 91 with 2 and 93 with 8,
+/// 131072 92 with 8 and 98 with 4, 262144 100 with 8 and 102 with 16; layer norm of 65536 columns in f32 (2²⁵ elements) 88 with 8, 101 with 4.
+const PART: i64 = 1 << 15;
+
+/// The elements from which on a row that is stored in fewer bits than it is computed in waits in the shared memory of a block, and up to which what is costly of it stays in registers
+/// beside that. Measured there, in f16: 16384 columns take 68 us, by registers alone 74, computed twice 76; 32768 take 79, 88, and 85 kept.
+const LONG: i64 = 16384;
 
 /// The bytes of shared memory that the reductions of a block take.
 const REDUCED: i64 = 1024;
@@ -64,7 +73,7 @@ pub(super) struct Kept {
     costly: bool,
     /// How many blocks of a cluster share it: one has it alone.
     pub(super) blocks: i64,
-    /// Whether it waits in shared memory, rather than in registers.
+    /// Whether it waits in shared memory, rather than in registers: what is costly and stays is in registers then, too.
     pub(super) shared: bool,
 }
 
@@ -107,9 +116,7 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
     let Some(rows) = rows(request) else { return vec![] };
     let length = rows.stages.length();
     let mut out = Vec::new();
-    let cluster = rows.blocks_of_cluster(request);
-    let places = [Some((1, false)), cluster.map(|it| (it, true)), cluster.map(|it| (it, false))];
-    for (blocks, shared) in places.into_iter().flatten() {
+    for (blocks, shared) in rows.places(request) {
         let mut vector = VECTOR / rows.widest;
         while vector >= 1 {
             for costly in [true, false] {
@@ -182,9 +189,45 @@ fn rows<'a>(request: &Request<'a>) -> Option<Rows<'a>> {
 }
 
 impl Rows<'_> {
-    /// How many blocks of a cluster may share a row: as many as any architecture with clusters launches. What is read once gains nothing.
-    fn blocks_of_cluster(&self, request: &Request<'_>) -> Option<i64> {
-        let Target::Cuda(arch) = request.target else { return None };
+    /// Where a row may stay, the best place first: so many blocks share it, in their shared memory or in their registers.
+    fn places(&self, request: &Request<'_>) -> Vec<(i64, bool)> {
+        let Target::Cuda(arch) = request.target else { return vec![] };
+        let is_again = self.is_read_again();
+        let is_narrow = self.computed > self.widest && self.stages.length() >= LONG && is_again;
+        let mut out = vec![(1, false)];
+        let cluster = arch.caps().cluster.filter(|_| self.stages.along.len() == 1 && is_again);
+        if let Some([portable, most]) = cluster.map(|it| [it.portable, it.most].map(i64::from)) {
+            // As many as have few enough bytes each, of those that every GPU launches; else as many as it takes.
+            let bytes = |blocks: &i64| self.part(*blocks).saturating_mul(self.column);
+            let few = (1..=portable.ilog2()).map(|it| 1 << it).find(|it| bytes(it) <= PART);
+            let blocks =
+                few.unwrap_or(if bytes(&portable) <= Rows::place(request) { portable } else { most });
+            out.push((portable, false));
+            let is_slower = blocks > portable && self.has_weights();
+            out.insert(if is_narrow { 0 } else { 1 + usize::from(is_slower) }, (blocks, true));
+        }
+        if is_narrow {
+            out.insert(0, (1, true));
+        }
+        out
+    }
+
+    /// Whether something lies along a row that all rows share, as the weights of a layer norm do. Then the registers of a few blocks are faster than the shared memory of many:
+    /// with 262144 columns in f32 111 us for 118 (2²⁵ elements).
+    fn has_weights(&self) -> bool {
+        self.stages.all.iter().any(|stage| {
+            let along = stage.block.iters.iter().skip(self.stages.rows.len());
+            let mut others = stage.block.reads().into_iter().filter(|it| !self.inputs.contains(&it.buffer));
+            let along: Vec<_> = along.map(|it| &it.var).collect();
+            others.any(|it| {
+                it.indices.len() < stage.block.iters.len()
+                    && it.indices.iter().any(|it| it.any_var(&|var| along.contains(&var)))
+            })
+        })
+    }
+
+    /// Whether an element of a row is wanted more than once: what is read once gains nothing.
+    fn is_read_again(&self) -> bool {
         let readers = |it: &Name| {
             self.stages
                 .all
@@ -192,17 +235,26 @@ impl Rows<'_> {
                 .filter(|stage| stage.block.reads().iter().any(|read| read.buffer == *it))
                 .count()
         };
-        let is_read_again = self.stages.all.last().is_some_and(|it| it.does != Does::Reduce)
-            || self.inputs.iter().any(|it| readers(it) > 1);
-        let cluster = arch.caps().cluster.filter(|_| is_read_again && self.stages.along.len() == 1);
-        cluster.map(|it| i64::from(it.portable))
+        self.stages.all.last().is_some_and(|it| it.does != Does::Reduce)
+            || self.inputs.iter().any(|it| readers(it) > 1)
+    }
+
+    /// The elements of a row that each of so many blocks has.
+    fn part(&self, blocks: i64) -> i64 {
+        (self.stages.length() - 1).div_euclid(blocks) + 1
+    }
+
+    /// The bytes of shared memory that each block has where several are on a multiprocessor, so that one loads while others compute.
+    fn place(request: &Request<'_>) -> i64 {
+        let Target::Cuda(arch) = request.target else { return 0 };
+        i64::from(arch.caps().shared_per_sm) / BLOCKS - REDUCED
     }
 
     /// How many threads of each block share a row of vectors, if it fits where it is to stay.
     fn threads(&self, request: &Request<'_>, kept: Kept) -> Option<i64> {
         match (kept.blocks, kept.shared) {
-            (1, _) => self.threads_of_block(kept),
             (_, true) => self.threads_of_shared(request, kept),
+            (1, false) => self.threads_of_block(kept),
             (_, false) => self.threads_of_cluster(kept),
         }
     }
@@ -218,18 +270,14 @@ impl Rows<'_> {
         fewest.or_else(|| Some(MOST).filter(|it| registers(*it) <= ALL_REGISTERS / it - BESIDES))
     }
 
-    /// As few as are best, where several blocks of a multiprocessor have a place for their parts, so that one loads while others compute. More
-    /// only where results wait in registers for being written more at once than are computed. What is costly is computed again.
+    /// As few as have no more than is best. As many elements are read at once as are computed at once. What is costly is computed again, but where a block alone has
+    /// the registers for it.
     fn threads_of_shared(&self, request: &Request<'_>, kept: Kept) -> Option<i64> {
-        let Target::Cuda(arch) = request.target else { return None };
-        let part = (self.stages.length() - 1).div_euclid(kept.blocks) + 1;
-        let place = i64::from(arch.caps().shared_per_sm) / BLOCKS - REDUCED;
-        if kept.costly || part.saturating_mul(self.bytes(kept)) > place {
-            return None;
-        }
-        let waits = kept.vector * self.computed > VECTOR;
-        let waiting = |threads: i64| ((part - 1).div_euclid(threads) + 1) * self.computed / 4;
-        SHARING.into_iter().find(|it| !waits || waiting(*it) <= OF_CLUSTER)
+        let part = self.part(kept.blocks);
+        let is_held = part.saturating_mul(self.column) <= Rows::place(request);
+        let is_wide = kept.vector * self.computed <= VECTOR;
+        let keeps = !kept.costly || kept.blocks == 1 && part <= LONG;
+        SHARING.into_iter().find(|it| part <= it * WAITING).filter(|_| is_held && is_wide && keeps)
     }
 
     fn threads_of_block(&self, kept: Kept) -> Option<i64> {
@@ -270,6 +318,9 @@ impl Rows<'_> {
     /// The script, for a row that comes so to so many threads.
     fn draft(&self, request: &Request<'_>, threads: i64, row: Row) -> Draft {
         let about = match row {
+            Row::Stays(it) if it.shared && it.blocks == 1 => {
+                "Each row once through the shared memory of the threads that share it."
+            }
             Row::Stays(it) if it.shared => {
                 "Each row once through the shared memory of a cluster of blocks, whose threads share it."
             }
