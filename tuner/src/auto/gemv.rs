@@ -10,7 +10,7 @@ use super::{
     product::{Axis, Factor, Product, vector},
 };
 
-/// The most vectors, in types that tensor cores multiply and in others, by whether the matrix lies along the sum: with more, tiles of sums
+/// The most vectors by threads, in types that tensor cores multiply and in others, by whether the matrix lies along the sum: with more, tiles of sums
 /// are faster. Measured on an H100 with a matrix of 8192 x 8192 (in part in `bench/fits`): in f16 along the sum 1 vector 46 us and 4 of them 54 (a copy of as many
 /// bytes 48, `wgmma` 58 and 57), across it 1 and 2 of them 51 and 78 (`wgmma` 56); in f32 along it 4 take 97 (`simt` 130), across it 2 and 4 take 104 and 144 (126).
 const NARROW: [i64; 2] = [1, 2];
@@ -20,8 +20,14 @@ const WIDE: [i64; 2] = [2, 4];
 /// 8 vectors take 99 us, and 126 by two kernels (the latter is in no record).
 const STORED: [i64; 2] = [0, 8];
 
-/// The same where tensor cores multiply them.
+/// The same where tensor cores multiply them, a matrix that a stage makes and one that is loaded. On an H200 (`bench/fits/2026-11-29-h200-loaded-fragments.jsonl`) 8192 x 8192 in f16 take 33.9 us with 2
+/// vectors (38.9 by threads), 35.4 with 16 and 39.0 with 32 (`wgmma` 57, 50 and 46).
 const FRAGMENTS: i64 = 16;
+const LOADED: i64 = 32;
+
+/// The rows of a matrix from which on threads multiply one vector: there, 4096 x 4096 take 7.3 us and 5.7 on tensor cores, 4096 x 14336 32.4 and 29.4, 11008 x 4096 22.1 by both, 8192 x 8192
+/// 32.9 and 34.2.
+const MANY: i64 = 8192;
 
 /// The bytes of the widest load, the loads that a thread has in flight, the threads of a warp, and the most and the fewest of a block.
 pub(super) const VECTOR: i64 = 16;
@@ -63,8 +69,13 @@ pub(super) fn drafts(request: &Request<'_>) -> Vec<Draft> {
         return vec![found.by_columns(request)];
     }
     let by_threads = || found.by_made_rows(request).unwrap_or_else(|| found.by_rows(request));
-    let is_few = found.product.lead.is_empty() || found.axis(found.few).extent <= STORED[1];
-    found.by_fragments(request).into_iter().chain(is_few.then(by_threads)).collect()
+    let vectors = found.axis(found.few).extent;
+    let threads = (vectors <= found.most_by_threads()).then(by_threads);
+    let fragments = found.by_fragments(request);
+    if found.product.lead.is_empty() && vectors == 1 && found.axis(found.many).extent >= MANY {
+        return threads.into_iter().chain(fragments).collect();
+    }
+    fragments.into_iter().chain(threads).collect()
 }
 
 impl Gemv {
@@ -72,7 +83,7 @@ impl Gemv {
         let is_narrow = matches!(product.a.dtype, DType::F16 | DType::Bf16);
         let most = match (product.lead.is_empty(), is_narrow) {
             (false, _) => [0, FRAGMENTS],
-            (true, true) => NARROW,
+            (true, true) => [NARROW[0], LOADED],
             (true, false) => WIDE,
         };
         let is_few = |it: &Axis, matrix: &Factor| it.extent <= most[usize::from(matrix.is_k_last)];
@@ -83,6 +94,8 @@ impl Gemv {
             (false, true) => (0, 1),
             (true, true) if is_made(&product.b) => (1, 0),
             (true, true) if is_made(&product.a) => (0, 1),
+            (true, true) if is_narrow && product.i.extent < product.j.extent => (1, 0),
+            (true, true) if is_narrow && product.i.extent > product.j.extent => (0, 1),
             (true, true) | (false, false) => return None,
         };
         let matrix = [&product.a, &product.b][many];
@@ -95,6 +108,16 @@ impl Gemv {
             _ => return None,
         };
         product.batch.is_none().then_some(Gemv { product, many, few, stored })
+    }
+
+    /// The most vectors that threads multiply one by one.
+    fn most_by_threads(&self) -> i64 {
+        let is_along = usize::from(self.matrix().is_k_last);
+        match (self.product.lead.is_empty(), self.matrix().dtype) {
+            (false, _) => STORED[is_along],
+            (true, DType::F16 | DType::Bf16) => NARROW[is_along],
+            (true, _) => WIDE[is_along],
+        }
     }
 
     pub(super) fn axis(&self, dimension: usize) -> &Axis {

@@ -1,10 +1,10 @@
-//! Products of a few vectors and a matrix that is stored in few bits on tensor cores: lanes make in registers what they have of the matrix in
-//! fragments. The sum is taken in an order in which that is neighbours in memory, which come in one load.
+//! Products of a few vectors and a matrix on tensor cores: lanes load what they have of the matrix in fragments, or make it in registers where it is stored in
+//! few bits. The sum is taken in an order in which that is neighbours in memory, which come in one load.
 
-use ir::{DType, Target, intrin};
+use ir::{DType, Func, Name, Target, intrin};
 
 use super::{
-    Draft, Request, counted,
+    Draft, Request, counted, free,
     gemv::{Gemv, Stored, VECTOR},
     model::units,
     product::vector,
@@ -15,8 +15,10 @@ use super::{
 const ROWS: i64 = 16;
 const LANES: i64 = 4;
 
-/// The bytes of the matrix that a lane may read at once of a row, which begin where as many do.
+/// The bytes of the matrix that a lane may have at once of a row, which begin where as many do, of a matrix that is stored in few bits, and of one that is loaded as it is. On an
+/// H200 8192 x 8192 in f16 with four vectors take 34.0 us with 32 bytes, 37.0 with 16 and 36.6 with 64 (`bench/fits/2026-11-29-h200-loaded-fragments.jsonl`).
 const READS: [i64; 3] = [16, 8, 4];
+const LOADS: [i64; 3] = [32, 16, 8];
 
 /// The most elements of the matrix that are made of one.
 const PACKED: i64 = 4;
@@ -28,8 +30,17 @@ const PACKED: i64 = 4;
 const WARPS: i64 = 8;
 const RESIDENT: i64 = 15;
 
+/// The most warps where no number of them leaves the blocks of all tiles a place at once, of a matrix that is loaded as it is. On that H200 11008 x 4096 in f16 with four vectors take 22.7 us with
+/// four warps, whose blocks have one, and 25.5 with eight, and 4096 x 14336 30.2 with eight and 32.9 with four; 28672 x 4096 in bf16 with sixteen, which no number fits well, 59.1 with two, 62.0 with four
+/// and 63.5 with eight (`few-vectors` in `bench/results`).
+const FEWEST: i64 = 2;
+
 /// The vectors in an instruction.
 const VECTORS: i64 = 8;
+
+/// The registers of a thread that loads a matrix as it is, by how many times [`VECTORS`] there are (NVRTC 13.0), and those of a multiprocessor.
+const REGISTERS: [i64; 4] = [64, 102, 134, 128];
+const ALL_REGISTERS: i64 = 1 << 16;
 
 /// How lanes read the matrix.
 struct Run<'a> {
@@ -41,10 +52,9 @@ struct Run<'a> {
 }
 
 impl Gemv {
-    /// The kernel, where a stage makes the matrix of bytes that lie side by side.
+    /// The kernel, where the matrix lies along the sum, or a stage makes it of bytes that do.
     pub(super) fn by_fragments(&self, request: &Request<'_>) -> Option<Draft> {
         let product = &self.product;
-        let ([stage], [before @ .., last]) = (&product.lead[..], &product.tail[..]) else { return None };
         let Target::Cuda(arch) = request.target else { return None };
         let (matrix, vectors) = (self.matrix(), self.vectors());
         let intrin = match (matrix.dtype, vectors.dtype, product.acc) {
@@ -53,22 +63,25 @@ impl Gemv {
             _ => return None,
         };
         intrin::find(intrin).filter(|it| arch.has(it.needs))?;
-        // The procedures call the stage by what it makes.
-        let is_named = *stage == matrix.buffer;
         let is_whole = self.axis(self.many).extent % ROWS == 0 && vectors.is_k_last;
-        let run = self.run().filter(|_| is_named && is_whole)?;
+        let run = self.run().filter(|_| is_whole)?;
         let wide = vector(vectors.row, vectors.dtype, VECTOR).min(run.length);
 
-        let about = "Warps make fragments of the matrix in registers, and multiply on tensor cores.";
+        let about = match product.lead[..] {
+            [] => "Warps load fragments of the matrix, and multiply on tensor cores.",
+            _ => "Warps make fragments of the matrix in registers, and multiply on tensor cores.",
+        };
         let mut out = Draft::new("gemv", about.to_owned(), &["std/gemv"], request);
         let sizes = self.sizes(&mut out, request, &run);
-        let block = product.block.as_str();
-        let (made, few) = (stage.as_str(), vectors.buffer.as_str());
-        self.tile(&mut out, &run, &sizes, before);
+        let made = self.stage(&mut out, request.func)?;
+        let (last, before) = self.results(&mut out, request.func);
+        let (block, few, made) = (product.block.as_str(), vectors.buffer.as_str(), made.as_str());
+        self.tile(&mut out, &run, &sizes, made, before);
         let rows: Vec<_> = self.rows_of(&run).collect();
         let own = run.stored.buffer.as_str();
+        let bytes = run.length / run.packed * run.stored.dtype.bytes_i64();
         out.because(
-            format!("A lane reads {} bytes of a row of {own} at once, and makes what it has in fragments of them.", run.length / run.packed),
+            format!("A lane reads {bytes} bytes of a row of {own} at once, of which it has fragments."),
             format!(
                 "made_fragments(block: {block:?}, made: {made:?}, stored: {own:?}, rows: {rows:?}, run: {}, packed: {})",
                 run.length, run.packed
@@ -86,13 +99,41 @@ impl Gemv {
         Some(out)
     }
 
+    /// The stage that makes the matrix, which the procedures call by what it makes: one of its own where the matrix is loaded as it is.
+    fn stage(&self, out: &mut Draft, func: &Func) -> Option<Name> {
+        let matrix = &self.matrix().buffer;
+        if let [stage, ..] = &self.product.lead[..] {
+            return (self.product.lead.len() == 1 && stage == matrix).then(|| stage.clone());
+        }
+        let own = free(func, &format!("{matrix}_own"));
+        let (block, matrix, name) = (self.product.block.as_str(), matrix.as_str(), own.as_str());
+        out.step(format!(
+            "cache_read(block: {block:?}, buffer: {matrix:?}, scope: \"global\", name: {name:?})"
+        ));
+        Some(own)
+    }
+
+    /// The block that writes the results, one of its own where the sums are these, and those between.
+    fn results(&self, out: &mut Draft, func: &Func) -> (Name, &[Name]) {
+        if let Some((last, before)) = self.product.tail.split_last() {
+            return (last.clone(), before);
+        }
+        let block = self.product.block.as_str();
+        let last = free(func, &format!("{block}_out"));
+        out.step(format!("cache_write(block: {block:?}, scope: \"global\", name: {:?})", last.as_str()));
+        (last, &[])
+    }
+
     /// How lanes read the matrix: as much at once as divides the sum.
     fn run(&self) -> Option<Run<'_>> {
         let least = self.stored.iter().map(|it| it.shared_by).min()??;
         let mut packed = self.stored.iter().filter(|it| it.shared_by == Some(least));
         let (stored, None) = (packed.next()?, packed.next()) else { return None };
-        (stored.dtype.bytes() == 1 && least <= PACKED).then_some(())?;
-        let lengths = READS.map(|it| it * least);
+        let lengths = match (stored.dtype.bytes_i64(), self.product.lead.is_empty()) {
+            (bytes, true) => LOADS.map(|it| it / bytes),
+            (1, false) if least <= PACKED => READS.map(|it| it * least),
+            (_, false) => return None,
+        };
         let length = lengths.into_iter().find(|it| self.product.k.extent % (LANES * it) == 0)?;
         Some(Run { stored, packed: least, length })
     }
@@ -108,19 +149,31 @@ impl Gemv {
         let count = self.axis(self.many).extent / ROWS;
         let parts = self.product.k.extent / (LANES * run.length);
         let shares: Vec<_> = [1, 2, 4, 8, 16].into_iter().filter(|it| parts % it == 0).collect();
-        let warps = shares.iter().copied().filter(|it| *it <= WARPS).max().unwrap_or(1);
+        let few = shares.iter().copied().filter(|it| *it <= WARPS);
+        let is_plain = self.product.lead.is_empty();
+        let fits = |it: &i64| !is_plain || *it >= FEWEST && count <= self.resident(request, *it);
+        let warps = few.clone().filter(fits).max().or(few.filter(|it| *it <= FEWEST).max());
+        let warps = warps.expect("one warp has the whole sum");
         let several: Vec<_> = [1, 2, 4].into_iter().filter(|it| count % it == 0).collect();
-        let is_shared = run.packed > 1 || self.axis(self.few).extent > VECTORS;
+        let is_shared = !is_plain && (run.packed > 1 || self.axis(self.few).extent > VECTORS);
         let fills = |it: &i64| *it == 1 || is_shared && count / it * warps >= RESIDENT * units(request);
         let tiles = several.iter().copied().filter(fills).max().unwrap_or(1);
         [out.knob("tiles", tiles, &several), out.knob("warps", warps, &shares)]
     }
 
+    /// How many blocks of so many warps the multiprocessors hold at once.
+    fn resident(&self, request: &Request<'_>, warps: i64) -> i64 {
+        let groups = (self.axis(self.few).extent - 1).div_euclid(VECTORS);
+        let registers =
+            usize::try_from(groups).ok().and_then(|it| REGISTERS.get(it)).unwrap_or(&REGISTERS[3]);
+        ALL_REGISTERS / (registers * 32 * warps) * units(request)
+    }
+
     /// The step that makes tiles.
-    fn tile(&self, out: &mut Draft, run: &Run<'_>, [tiles, warps]: &[Size; 2], before: &[ir::Name]) {
+    fn tile(&self, out: &mut Draft, run: &Run<'_>, [tiles, warps]: &[Size; 2], made: &str, before: &[Name]) {
         let (product, block) = (&self.product, self.product.block.as_str());
         let [many, few] = [self.many, self.few].map(|it| self.axis(it).loop_name.as_str());
-        let before: Vec<_> = before.iter().map(ir::Name::as_str).collect();
+        let before: Vec<_> = before.iter().map(Name::as_str).collect();
         let inline = if before.is_empty() { String::new() } else { format!(", inline: {before:?}") };
         out.because(
             format!(
@@ -130,8 +183,7 @@ impl Gemv {
                 counted(run.length, "element"),
             ),
             format!(
-                "made_tile(block: {block:?}, made: {:?}, vectors: {:?}, many: {many:?}, few: {few:?}, sum: {:?}, turned: {}{inline}, tiles: {tiles}, warps: {warps}, run: {}, packed: {})",
-                self.matrix().buffer.as_str(),
+                "made_tile(block: {block:?}, made: {made:?}, vectors: {:?}, many: {many:?}, few: {few:?}, sum: {:?}, turned: {}{inline}, tiles: {tiles}, warps: {warps}, run: {}, packed: {})",
                 self.vectors().buffer.as_str(),
                 product.k.loop_name.as_str(),
                 self.many,
@@ -146,8 +198,7 @@ impl Gemv {
         let (block, few) = (self.product.block.as_str(), self.vectors().buffer.as_str());
         let reads = std::iter::once(&stored).chain(rows).map(|it| format!("{it}_read"));
         let first: Vec<_> = reads.chain([format!("{few}_pad")]).collect();
-        let matrix = self.matrix().buffer.as_str();
-        let then = [made.to_owned(), format!("{matrix}_frag"), format!("{few}_frag"), format!("{block}_rf")];
+        let then = [made.to_owned(), format!("{made}_frag"), format!("{few}_frag"), format!("{block}_rf")];
         let staged = |all: &[String], stage: i64| {
             all.iter().map(|it| format!("{it:?}: {stage}")).collect::<Vec<_>>().join(", ")
         };
