@@ -1,7 +1,7 @@
 //! Products of a few vectors and a matrix on tensor cores: lanes load what they have of the matrix in fragments, or make it in registers where it is stored in
 //! few bits. The sum is taken in an order in which that is neighbours in memory, which come in one load.
 
-use ir::{DType, Func, Name, Target, intrin};
+use ir::{Arch, DType, Func, Name, Target, intrin};
 
 use super::{
     Draft, Request, counted, free,
@@ -38,9 +38,8 @@ const FEWEST: i64 = 2;
 /// The vectors in an instruction.
 const VECTORS: i64 = 8;
 
-/// The registers of a thread that loads a matrix as it is, by how many times [`VECTORS`] there are (NVRTC 13.0), and those of a multiprocessor.
+/// The registers of a thread that loads a matrix as it is, by how many times [`VECTORS`] there are (NVRTC 13.0).
 const REGISTERS: [i64; 4] = [64, 102, 134, 128];
-const ALL_REGISTERS: i64 = 1 << 16;
 
 /// How lanes read the matrix.
 struct Run<'a> {
@@ -163,10 +162,12 @@ impl Gemv {
 
     /// How many blocks of so many warps the multiprocessors hold at once.
     fn resident(&self, request: &Request<'_>, warps: i64) -> i64 {
+        let Target::Cuda(arch) = request.target else { return 0 };
         let groups = (self.axis(self.few).extent - 1).div_euclid(VECTORS);
         let registers =
             usize::try_from(groups).ok().and_then(|it| REGISTERS.get(it)).unwrap_or(&REGISTERS[3]);
-        ALL_REGISTERS / (registers * 32 * warps) * units(request)
+        let of_block = registers * i64::from(Arch::WARP) * warps;
+        i64::from(arch.caps().registers_per_sm) / of_block * units(request)
     }
 
     /// The step that makes tiles.
