@@ -41,7 +41,7 @@ const BLOCKS: i64 = 3;
 const PART: i64 = 1 << 15;
 
 /// The elements from which on a row that is stored in fewer bits than it is computed in waits in the shared memory of a block, and up to which what is costly of it stays in registers
-/// beside that. Measured there, in f16: 16384 columns take 68 us, by registers alone 74, computed twice 76; 32768 take 79, 88, and 85 kept.
+/// beside that. Measured there, in f16: 16384 columns take 68 us, by registers alone 74, computed twice 76; 32768 take 79, 88, and 91 kept.
 const LONG: i64 = 16384;
 
 /// The bytes of shared memory that the reductions of a block take.
